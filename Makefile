@@ -1,0 +1,60 @@
+# Everything a contributor types. `make up` and `make test` set up what they need: git, make and Python 3.11 are enough.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# The one pin of uv stands in pyproject.toml.
+UV := $(shell sed -n 's/^ *"\(uv==[0-9.]*\)",$$/\1/p' pyproject.toml)
+
+# Work in this folder's environment, with the Python chosen above, whatever the caller's shell says.
+export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
+export UV_PYTHON := $(CURDIR)/$(BIN)/python
+export UV_PYTHON_DOWNLOADS := never
+# pyright and its node come from the lock file: no node of the machine, no question to the network about newer versions.
+export PYRIGHT_PYTHON_GLOBAL_NODE := 0
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+unexport VIRTUAL_ENV
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test check bench fmt clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: $(READY) ## make .venv with everything in it
+
+up: $(READY) ## write the demo catalog and explain what each demo agent gets
+	@$(BIN)/outfitter demo
+
+test: $(READY) ## run every test
+	@$(BIN)/pytest -n auto
+
+check: $(READY) ## run every gate that is not a test: lint, format, types, import contracts
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(READY) ## measure, as ratios against something real
+	@$(BIN)/python -m benchmarks
+
+fmt: $(READY) ## put the code in shape
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+clean: ## remove .venv and every cache
+	@rm -rf $(VENV) dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# pip of the chosen Python puts uv into the new environment; uv does the rest from the lock file.
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Outfitter needs Python 3.11 or newer; '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv --clear --without-pip $(VENV)
+	@$(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check install --quiet "$(UV)"
+
+$(READY): pyproject.toml uv.lock | $(BIN)/uv
+	@$(BIN)/uv sync --locked --quiet
+	@touch $@

@@ -1,0 +1,23 @@
+"""Run every benchmark and print the table; exit code 1 when a limit is not kept."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import bench_import, bench_load, bench_resolve
+
+
+def main() -> int:
+    """Measure everything and print one row each."""
+    print("| what | against | ratio | limit | |\n|---|---|---|---|---|")
+    is_kept = True
+    for bench in (bench_resolve, bench_load, bench_import):
+        for ratio in bench.measure():
+            is_kept = is_kept and ratio.is_kept
+            mark = "kept" if ratio.is_kept else "**not kept**"
+            row = f"| {ratio.what} ({ratio.subject * 1e3:.2f} ms) | {ratio.against} ({ratio.yardstick * 1e3:.2f} ms) "
+            print(f"{row}| {ratio.value:.2f} | {ratio.limit:g} | {mark} |", flush=True)
+    return 0 if is_kept else 1
+
+
+sys.exit(main())

@@ -1,0 +1,19 @@
+"""Settings and assembly: the place where concrete classes meet. The CLI stands on it."""
+
+from outfitter.app.demo import GITIGNORE, write_demo
+from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
+from outfitter.app.exchange import Merge, entries_of, merge_catalog
+from outfitter.app.settings import Settings
+
+__all__ = [
+    "GITIGNORE",
+    "Finding",
+    "Merge",
+    "Settings",
+    "Surroundings",
+    "Verdict",
+    "entries_of",
+    "examine",
+    "merge_catalog",
+    "write_demo",
+]

@@ -1,0 +1,20 @@
+"""The smallest words: names, secrets, provenance. No I/O, no third-party import."""
+
+from outfitter.basics.names import check_agent_name, check_server_name, quote, suggest
+from outfitter.basics.provenance import Level, Origin, Overruled, Sourced
+from outfitter.basics.secret import MASK, Secret, SecretRef, looks_sensitive
+
+__all__ = [
+    "MASK",
+    "Level",
+    "Origin",
+    "Overruled",
+    "Secret",
+    "SecretRef",
+    "Sourced",
+    "check_agent_name",
+    "check_server_name",
+    "looks_sensitive",
+    "quote",
+    "suggest",
+]

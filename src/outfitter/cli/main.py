@@ -1,0 +1,141 @@
+"""The top of the command line: which commands there are, and what an error becomes at this door.
+
+Commands are imported when they run, so that ``outfitter --help`` loads click and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from outfitter.errors import Conflict, Forbidden, Invalid, NotFound, OutfitterError, Refused, Unavailable
+
+COMMANDS = {
+    "init": ("setup", "Make a catalog folder."),
+    "demo": ("setup", "Write the demo catalog and explain what each of its agents gets."),
+    "validate": ("inspect", "Check every file, ref, header and filter of the catalog."),
+    "servers": ("inspect", "List or show the registry's MCP servers."),
+    "capabilities": ("inspect", "List or show capabilities."),
+    "agents": ("inspect", "List or show agents."),
+    "explain": ("explain", "Say what an agent gets, and where each value comes from."),
+    "why-not": ("explain", "Say why an agent lacks a tool, a header or a server."),
+    "import": ("exchange", "Bring servers from another program's file into the catalog."),
+    "export": ("exchange", "Write servers in another program's format."),
+    "migrate": ("exchange", "Turn inline servers into registry entries with refs."),
+    "doctor": ("doctor", "Check variables, commands, URLs and secrets on this machine."),
+    "completion": ("setup", "Print the completion script of a shell."),
+}
+
+EXIT_CODES: dict[type[OutfitterError], int] = {
+    OutfitterError: 1,
+    Invalid: 3,
+    NotFound: 4,
+    Conflict: 5,
+    Forbidden: 6,
+    Unavailable: 7,
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for; their help lines are known before."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """List the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import the module that holds the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"outfitter.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_") + "_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
+        """Write the table without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest a command when the name is a near miss."""
+        from outfitter.basics import suggest
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"no command '{args[0]}' ({suggest(args[0], COMMANDS)})")
+        return super().resolve_command(ctx, args)
+
+
+_EPILOG = """\b
+Examples:
+  outfitter demo                           write the demo catalog and explain it
+  outfitter explain tester                 what the tester gets, and why
+  outfitter why-not tester merge_pull_request
+  outfitter import .mcp.json --dry-run     what an import would bring
+
+Exit codes: 0 done, 1 problems found, 2 wrong usage, 3 invalid input, 4 not found,
+5 conflict, 6 forbidden, 7 unavailable."""
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+@click.option(
+    "--catalog",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="OUTFITTER_CATALOG",
+    help="The catalog folder (default: ./outfitter).",
+)
+@click.version_option(metadata.version("outfitter"), prog_name="outfitter")
+@click.pass_context
+def cli(ctx: click.Context, catalog: Path | None) -> None:
+    """Fit out every agent with exactly the MCP servers, tools and headers it should have."""
+    ctx.obj = catalog
+
+
+def exit_code(error: OutfitterError) -> int:
+    """The exit code of an error, by the branch of the tree it is on."""
+    if isinstance(error, Refused) and len({exit_code(problem) for problem in error.problems}) == 1:
+        return exit_code(error.problems[0])
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+def error_json(error: OutfitterError) -> dict[str, object]:
+    """An error as JSON values."""
+    shown: dict[str, object] = {"code": error.code, "message": error.message, "where": error.where, "hint": error.hint}
+    if isinstance(error, Refused):
+        shown["problems"] = [error_json(problem) for problem in error.problems]
+    return shown
+
+
+def main() -> NoReturn:
+    """Run the command line; every error Outfitter raises on purpose becomes a message and an exit code."""
+    try:
+        cli.main(prog_name="outfitter", standalone_mode=False)
+    except OutfitterError as error:
+        _report(error)
+        sys.exit(exit_code(error))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped; nothing more was done.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(0)
+
+
+def _report(error: OutfitterError) -> None:
+    if "--json" in sys.argv:
+        import json
+
+        click.echo(json.dumps({"error": error_json(error)}, indent=2, ensure_ascii=False))
+    else:
+        click.echo(f"Error [{error.code}] {error}", err=True)

@@ -1,0 +1,45 @@
+"""HOW IT IS WRITTEN: catalog files, squad files, client configs. Text in, values out; no file is opened."""
+
+from outfitter.formats.agents import (
+    prompt_file_of,
+    read_agent,
+    read_capability,
+    read_run,
+    write_agent,
+    write_capability,
+)
+from outfitter.formats.clients import Client, ClientFile, ImportedServer, guess_client, read_client, write_client
+from outfitter.formats.document import read_document
+from outfitter.formats.migrate import Migration, Move, migrate
+from outfitter.formats.servers import read_entry, write_entry
+from outfitter.formats.squad import read_squad, write_squad
+from outfitter.formats.text import MAX_BYTES, Syntax, line_of, parse_text, pointer, render_text
+
+__all__ = [
+    "MAX_BYTES",
+    "Client",
+    "ClientFile",
+    "ImportedServer",
+    "Migration",
+    "Move",
+    "Syntax",
+    "guess_client",
+    "line_of",
+    "migrate",
+    "parse_text",
+    "pointer",
+    "prompt_file_of",
+    "read_agent",
+    "read_capability",
+    "read_client",
+    "read_document",
+    "read_entry",
+    "read_run",
+    "read_squad",
+    "render_text",
+    "write_agent",
+    "write_capability",
+    "write_client",
+    "write_entry",
+    "write_squad",
+]

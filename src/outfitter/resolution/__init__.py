@@ -1,0 +1,71 @@
+"""WHAT THIS RUN GETS: the header chain, the filters, the plan, and the reason for every value in it. Pure.
+
+``resolve`` makes a blank ``RunPlan``; ``explain`` and ``why_not`` read it; ``arm`` fills it for whoever connects.
+"""
+
+from outfitter.resolution.arming import (
+    ArmedCredentials,
+    ArmedPlan,
+    ArmedRemote,
+    ArmedServer,
+    ArmedStdio,
+    Want,
+    arm,
+    server_wants,
+    unresolved,
+    wants_of,
+)
+from outfitter.resolution.check import CatalogCheck, check_catalog
+from outfitter.resolution.explain import (
+    ExplainedHeader,
+    ExplainedServer,
+    ExplainedTool,
+    Explanation,
+    blueprint,
+    describe_rule,
+    explain,
+)
+from outfitter.resolution.filling import Need, Supply
+from outfitter.resolution.placeholders import RuntimeValue, Variable, parse_template
+from outfitter.resolution.plan import Gate, Notice, PlannedServer, RuleSet, RunPlan
+from outfitter.resolution.resolve import resolve
+from outfitter.resolution.values import Merged, Plain, text_of
+from outfitter.resolution.why_not import WhyNot, why_not
+
+__all__ = [
+    "ArmedCredentials",
+    "ArmedPlan",
+    "ArmedRemote",
+    "ArmedServer",
+    "ArmedStdio",
+    "CatalogCheck",
+    "ExplainedHeader",
+    "ExplainedServer",
+    "ExplainedTool",
+    "Explanation",
+    "Gate",
+    "Merged",
+    "Need",
+    "Notice",
+    "Plain",
+    "PlannedServer",
+    "RuleSet",
+    "RunPlan",
+    "RuntimeValue",
+    "Supply",
+    "Variable",
+    "Want",
+    "WhyNot",
+    "arm",
+    "blueprint",
+    "check_catalog",
+    "describe_rule",
+    "explain",
+    "parse_template",
+    "resolve",
+    "server_wants",
+    "text_of",
+    "unresolved",
+    "wants_of",
+    "why_not",
+]

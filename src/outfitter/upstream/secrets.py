@@ -1,0 +1,142 @@
+"""Where secrets are fetched: the environment, files, the system's keyring. One port, one class each.
+
+A provider answers with a Secret or None, and raises ``SecretUnavailable`` when it cannot be asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from outfitter.basics import Secret, SecretRef
+from outfitter.errors import SecretUnavailable
+from outfitter.resolution import Supply, Variable, Want
+
+_LARGEST = 64 * 1024
+
+
+class SecretProvider(Protocol):
+    """The port: one method, by name."""
+
+    def fetch(self, name: str) -> Secret | None:
+        """The secret of this name; None when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSecrets:
+    """``env:NAME``: a variable of the environment."""
+
+    environment: Mapping[str, str] = field(repr=False)
+
+    def fetch(self, name: str) -> Secret | None:
+        """The variable's value; an empty one counts as unset."""
+        value = self.environment.get(name)
+        return Secret(value) if value else None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSecrets:
+    """``file:name``: a file of the secrets folder, its content without the last line break."""
+
+    folder: Path
+
+    def fetch(self, name: str) -> Secret | None:
+        """The file's content; SecretUnavailable when it lies elsewhere, is too large or cannot be read."""
+        root = self.folder.resolve()
+        path = (root / name).resolve()
+        if not path.is_relative_to(root):
+            raise SecretUnavailable(f"secret file '{name}' lies outside the secrets folder", where=str(self.folder))
+        if path.exists() and not path.is_file():
+            raise SecretUnavailable(f"secret file '{name}' cannot be read: it is no file", where=str(self.folder))
+        try:
+            with path.open("rb") as file:
+                data = file.read(_LARGEST + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SecretUnavailable(f"secret file '{name}' cannot be read: {error.strerror}", where=str(root)) from None
+        return self._decode(name, data)
+
+    def _decode(self, name: str, data: bytes) -> Secret:
+        if len(data) > _LARGEST:
+            raise SecretUnavailable(f"secret file '{name}' is larger than {_LARGEST} bytes", where=str(self.folder))
+        try:
+            return Secret(data.decode().removesuffix("\n").removesuffix("\r"))
+        except UnicodeDecodeError:
+            raise SecretUnavailable(f"secret file '{name}' is not UTF-8 text", where=str(self.folder)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyringSecrets:
+    """``keyring:service/name``: the system's keyring, if the ``keyring`` extra is installed and has a backend."""
+
+    def fetch(self, name: str) -> Secret | None:
+        """The password kept under this service and name; a bare name is kept under the service ``outfitter``."""
+        try:
+            import keyring
+            import keyring.errors
+        except ImportError:
+            hint = "pip install 'outfitter[keyring]', or use env: or file:"
+            raise SecretUnavailable("the keyring provider is not installed", hint=hint) from None
+        service, slash, user = name.partition("/")
+        try:
+            found = keyring.get_password(service, user) if slash else keyring.get_password("outfitter", name)
+        except keyring.errors.KeyringError as error:
+            hint = "on a machine without a desktop use env: or file:"
+            raise SecretUnavailable(f"the keyring cannot be used: {type(error).__name__}", hint=hint) from None
+        return None if found is None else Secret(found)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSecrets:
+    """A bare name: the secrets folder first, then the variable that the name spells in capitals."""
+
+    files: FileSecrets
+    environment: EnvironmentSecrets
+
+    def fetch(self, name: str) -> Secret | None:
+        """The first that has it."""
+        found = self.files.fetch(name)
+        return self.environment.fetch(_variable_name(name)) if found is None else found
+
+
+def _variable_name(name: str) -> str:
+    return "".join(ch if ch.isalnum() else "_" for ch in name).upper()
+
+
+def make_providers(environment: Mapping[str, str], folder: Path) -> dict[str, SecretProvider]:
+    """The providers by the name that refs use."""
+    env, files = EnvironmentSecrets(environment), FileSecrets(folder)
+    return {"env": env, "file": files, "keyring": KeyringSecrets(), "default": DefaultSecrets(files, env)}
+
+
+def fetch_supply(
+    wants: Iterable[Want],
+    environment: Mapping[str, str],
+    providers: Mapping[str, SecretProvider],
+    runtime: Mapping[str, str] | None = None,
+) -> Supply:
+    """What can be found for these wants; each secret is fetched once. What is missing is for ``arm`` to report."""
+    variables: dict[str, Secret] = {}
+    secrets: dict[SecretRef, Secret] = {}
+    for want in wants:
+        need = want.need
+        if isinstance(need, Variable) and need.name in environment:
+            variables[need.name] = Secret(environment[need.name])
+        elif isinstance(need, SecretRef) and need not in secrets:
+            found = provider_of(need, providers).fetch(need.name)
+            if found is not None:
+                secrets[need] = found
+    return Supply(variables, secrets, dict(runtime or {}))
+
+
+def provider_of(ref: SecretRef, providers: Mapping[str, SecretProvider]) -> SecretProvider:
+    """The provider that a reference names."""
+    provider = providers.get(ref.provider)
+    if provider is None:
+        known = ", ".join(sorted(set(providers) - {"default"}))
+        raise SecretUnavailable(f"no secret provider '{ref.provider}'", hint=f"known: {known}")
+    return provider

@@ -1,0 +1,1 @@
+"""Tests of Outfitter: promises kept, properties shown, the house in order."""

@@ -1,0 +1,31 @@
+"""Every error of the tree has an exit code at this door."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from outfitter import errors
+from outfitter.cli import exit_code
+
+BRANCHES = {"Invalid": 3, "NotFound": 4, "Conflict": 5, "Forbidden": 6, "Unavailable": 7, "OutfitterError": 1}
+CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.OutfitterError)]
+
+
+@pytest.mark.promise("CLI-EXIT-CODES")
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_error_has_the_exit_code_of_its_branch(kind: type[errors.OutfitterError]) -> None:
+    branch = next(base.__name__ for base in kind.__mro__ if base.__name__ in BRANCHES)
+    if issubclass(kind, errors.InvalidDocument):
+        error = errors.InvalidDocument("x", source="f")
+    elif issubclass(kind, errors.Refused):
+        error = errors.Refused("x", [])
+    else:
+        error = kind("x")
+    assert exit_code(error) == BRANCHES[branch]
+
+
+def test_several_problems_of_one_branch_have_its_exit_code() -> None:
+    assert exit_code(errors.Refused("x", [errors.UnknownAgent("a"), errors.UnknownAlias("b")])) == 4
+    assert exit_code(errors.Refused("x", [errors.UnknownAgent("a"), errors.LockedHeader("b")])) == 3

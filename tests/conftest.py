@@ -1,0 +1,9 @@
+"""What every test stands on: one Hypothesis profile, the same on every machine."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# A slow machine is no defect, so no deadline and no complaint about slow data.
+settings.register_profile("outfitter", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("outfitter")
