@@ -25,10 +25,19 @@ what to do. What a model should hear is an Outcome, not one of these. No message
     ├── Forbidden               a rule says no
     │   ├── LockedHeader
     │   ├── InternalHeader
-    │   └── NarrowedHeader
+    │   ├── NarrowedHeader
+    │   ├── DestinationForbidden    an address that no server may have
+    │   └── CommandForbidden        a program or variable that no server may start with
     └── Unavailable             something outside did not answer
         ├── SecretUnavailable
-        └── StorageUnavailable
+        ├── StorageUnavailable
+        ├── SpawnFailed             the program of a stdio server could not be started
+        ├── UpstreamLost            the connection or process is gone (may_have_run)
+        ├── UpstreamTimeout         no answer within a time limit
+        ├── UpstreamError           the server answered with a JSON-RPC error (rpc_code, data)
+        ├── ProtocolViolation       the server said something that is not MCP
+        ├── NeedsAuth               the server wants other credentials
+        └── UpstreamDown            not tried again yet (retry_after)
 """
 
 from __future__ import annotations
@@ -236,3 +245,73 @@ class StorageUnavailable(Unavailable):
     """The catalog folder cannot be read or written."""
 
     code = "storage_unavailable"
+
+
+class DestinationForbidden(Forbidden):
+    """The address, after name resolution, is one that no server may have."""
+
+    code = "destination_forbidden"
+
+
+class CommandForbidden(Forbidden):
+    """The program, an argument or a variable is one that no server may be started with."""
+
+    code = "command_forbidden"
+
+
+class SpawnFailed(Unavailable):
+    """The program of a stdio server could not be started."""
+
+    code = "spawn_failed"
+
+
+class UpstreamLost(Unavailable):
+    """The connection or process is gone; ``may_have_run`` says whether the server may have carried the request out."""
+
+    code = "upstream_lost"
+
+    def __init__(self, message: str, *, may_have_run: bool = False, where: str = "", hint: str = "") -> None:
+        """Keep apart what certainly was not executed: only that may be repeated."""
+        super().__init__(message, where=where, hint=hint)
+        self.may_have_run = may_have_run
+
+
+class UpstreamTimeout(Unavailable):
+    """The server did not answer within a time limit."""
+
+    code = "upstream_timeout"
+
+
+class UpstreamError(Unavailable):
+    """The server answered a request with a JSON-RPC error."""
+
+    code = "upstream_error"
+
+    def __init__(self, message: str, *, rpc_code: int, data: object = None, where: str = "") -> None:
+        """Keep the error as the server gave it."""
+        super().__init__(message, where=where)
+        self.rpc_code = rpc_code
+        self.data = data
+
+
+class ProtocolViolation(Unavailable):
+    """The server said something that is not MCP; the message quotes its beginning."""
+
+    code = "protocol_violation"
+
+
+class NeedsAuth(Unavailable):
+    """The server wants other credentials than it was given."""
+
+    code = "needs_auth"
+
+
+class UpstreamDown(Unavailable):
+    """The server failed and is not tried again yet; ``retry_after`` says in how many seconds it will be."""
+
+    code = "upstream_down"
+
+    def __init__(self, message: str, *, retry_after: float, where: str = "") -> None:
+        """Say when it makes sense to ask again."""
+        super().__init__(message, where=where)
+        self.retry_after = retry_after
