@@ -14,7 +14,8 @@ from outfitter.storage import load_catalog
 _IMAGES = Path(__file__).parent / "images"
 _DEMO = Path(__file__).parents[1] / "src/outfitter/app/demo_catalog"
 # No @font-face: a picture must not fetch anything.
-_FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" xml:space="preserve">
+_FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg"
+xml:space="preserve">
 <style>.{unique_id}-matrix {{font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px;
 line-height: {line_height}px; white-space: pre;}} {styles}</style>
 <defs><clipPath id="{unique_id}-clip-terminal"><rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>

@@ -21,6 +21,10 @@ def test_every_error_has_the_exit_code_of_its_branch(kind: type[errors.Outfitter
         error = errors.InvalidDocument("x", source="f")
     elif issubclass(kind, errors.Refused):
         error = errors.Refused("x", [])
+    elif issubclass(kind, errors.UpstreamError):
+        error = errors.UpstreamError("x", rpc_code=-32601)
+    elif issubclass(kind, errors.UpstreamDown):
+        error = errors.UpstreamDown("x", retry_after=60)
     else:
         error = kind("x")
     assert exit_code(error) == BRANCHES[branch]

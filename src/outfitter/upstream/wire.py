@@ -48,5 +48,5 @@ class Wire(Protocol):
         ...
 
     async def wait_lost(self) -> OutfitterError:
-        """Wait until the connection is gone for good, and say why. A wire without a lasting connection waits forever."""
+        """Wait until the connection is gone for good, and say why; forever on a wire with no lasting connection."""
         ...
