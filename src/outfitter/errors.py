@@ -26,6 +26,7 @@ what to do. What a model should hear is an Outcome, not one of these. No message
     │   ├── LockedHeader
     │   ├── InternalHeader
     │   ├── NarrowedHeader
+    │   ├── CallDenied              a filter or rule refuses a tool call
     │   ├── DestinationForbidden    an address that no server may have
     │   └── CommandForbidden        a program or variable that no server may start with
     └── Unavailable             something outside did not answer
@@ -245,6 +246,12 @@ class StorageUnavailable(Unavailable):
     """The catalog folder cannot be read or written."""
 
     code = "storage_unavailable"
+
+
+class CallDenied(Forbidden):
+    """A filter or a rule of the agent refuses this tool call."""
+
+    code = "call_denied"
 
 
 class DestinationForbidden(Forbidden):

@@ -3,17 +3,22 @@
 from outfitter.app.demo import GITIGNORE, write_demo
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
 from outfitter.app.exchange import Merge, entries_of, merge_catalog
+from outfitter.app.live import LiveTools, Outfit, arm_plan, plan_of
 from outfitter.app.settings import Settings
 
 __all__ = [
     "GITIGNORE",
     "Finding",
+    "LiveTools",
     "Merge",
+    "Outfit",
     "Settings",
     "Surroundings",
     "Verdict",
+    "arm_plan",
     "entries_of",
     "examine",
     "merge_catalog",
+    "plan_of",
     "write_demo",
 ]

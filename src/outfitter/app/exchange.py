@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from outfitter.catalog import Catalog, HeaderSetting, MCPServer, ServerEntry, StdioTransport, ToolFilter
+from outfitter.catalog import Catalog, HeaderSetting, ServerEntry, ToolFilter
 from outfitter.errors import AlreadyExists, OutfitterError, Refused
 from outfitter.resolution import Merged, PlannedServer, RunPlan, text_of
 
@@ -58,20 +58,13 @@ def _entry_of(server: PlannedServer) -> ServerEntry:
     for name, header in server.headers.items():
         headers[name] = text_of(header.value) if isinstance(header.value, Merged) else header.value.value
     return ServerEntry(
-        server=_without_headers(definition),
+        server=definition.without_headers(),
         header_schema=server.header_schema,
         default_headers=headers,
         auth=server.auth,
         known_tools=server.known_tools,
         source=server.definition.origin.where,
     )
-
-
-def _without_headers(server: MCPServer) -> MCPServer:
-    transport = server.transport
-    if isinstance(transport, StdioTransport) or not transport.headers:
-        return server
-    return replace(server, transport=replace(transport, headers={}))
 
 
 def _filter_of(server: PlannedServer) -> ToolFilter:

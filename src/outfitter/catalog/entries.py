@@ -53,12 +53,12 @@ class ServerEntry:
 
     def __post_init__(self) -> None:
         """Refuse headers that could never be sent, and headers on a server that has none."""
+        if self.server.remote is not None and self.server.remote.headers:
+            raise InvalidServer("an entry's headers go into default_headers", where=self.source)
         if not self.header_schema and not self.default_headers:
             return
         if self.server.remote is None:
             raise InvalidServer("a stdio server takes no headers", where=self.source, hint="pass values in env")
-        if self.server.remote.headers:
-            raise InvalidServer("an entry's headers go into default_headers", where=self.source)
         for name in self.header_schema:
             fault = name_fault(name)
             if fault is not None:

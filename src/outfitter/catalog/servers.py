@@ -7,7 +7,7 @@ a tool filter and time limits. A row of the registry is ``entries.ServerEntry``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict, Unpack
 
 from outfitter.basics import Secret, SecretRef, check_server_name
@@ -155,6 +155,13 @@ class MCPServer:
     def url(self) -> str | None:
         """The endpoint of a remote server; None for a stdio one."""
         return None if isinstance(self.transport, StdioTransport) else self.transport.url
+
+    def without_headers(self) -> MCPServer:
+        """The same definition with the headers left out of its transport."""
+        transport = self.transport
+        if isinstance(transport, StdioTransport) or not transport.headers:
+            return self
+        return replace(self, transport=replace(transport, headers={}))
 
     @property
     def remote(self) -> RemoteTransport | None:

@@ -84,7 +84,7 @@ def _read_incoming(file: Path, source: str | None) -> _Incoming:
             (e.id, e.server.url or " ".join((e.server.command or "", *e.server.args))) for e in catalog.servers.values()
         ]
         return _Incoming(catalog, tuple(targets), ())
-    client = Client(source) if source else guess_client(file.name, data)
+    client = Client(source) if source else guess_client(str(file), data)
     if client is None:
         hint = f"name it with --from: {', '.join(_FORMATS)}"
         raise InvalidDocument("cannot tell which program this file belongs to", source=str(file), hint=hint)

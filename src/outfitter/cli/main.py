@@ -23,6 +23,9 @@ COMMANDS = {
     "agents": ("inspect", "List or show agents."),
     "explain": ("explain", "Say what an agent gets, and where each value comes from."),
     "why-not": ("explain", "Say why an agent lacks a tool, a header or a server."),
+    "connect": ("live", "Connect an agent's servers and say how it went."),
+    "tools": ("live", "List the tools that an agent really gets."),
+    "call": ("live", "Call one tool as an agent would."),
     "import": ("exchange", "Bring servers from another program's file into the catalog."),
     "export": ("exchange", "Write servers in another program's format."),
     "migrate": ("exchange", "Turn inline servers into registry entries with refs."),
@@ -114,22 +117,20 @@ def error_json(error: OutfitterError) -> dict[str, object]:
 def main() -> NoReturn:
     """Run the command line; every error Outfitter raises on purpose becomes a message and an exit code."""
     try:
-        cli.main(prog_name="outfitter", standalone_mode=False)
+        code = cli.main(prog_name="outfitter", standalone_mode=False)
     except OutfitterError as error:
         _report(error)
         sys.exit(exit_code(error))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped; nothing more was done.", err=True)
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
-    sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _report(error: OutfitterError) -> None:

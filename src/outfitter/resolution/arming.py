@@ -137,6 +137,20 @@ def _needs(server: PlannedServer, slot: _Slot) -> tuple[tuple[Need, Origin], ...
         raise
 
 
+def arm_each(plan: RunPlan, supply: Supply) -> dict[str, ArmedServer | OutfitterError]:
+    """Every server that can be armed, and the error of each that cannot: one missing secret stops one server."""
+    armed: dict[str, ArmedServer | OutfitterError] = {}
+    for alias, server in plan.servers.items():
+        try:
+            missing = [unresolved(want) for want in server_wants(server) if supply.find(want.need) is None]
+            if missing:
+                raise missing[0] if len(missing) == 1 else Refused(f"server '{alias}' cannot be armed", missing)
+            armed[alias] = _arm_server(server, supply)
+        except OutfitterError as error:
+            armed[alias] = error
+    return armed
+
+
 def arm(plan: RunPlan, supply: Supply) -> ArmedPlan:
     """The plan with everything filled in; Refused, naming each value that is missing or unfit, otherwise."""
     problems = [problem for server in plan.servers.values() for problem in _unfilled(server, supply)]

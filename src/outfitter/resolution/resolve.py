@@ -160,7 +160,7 @@ def _find_entry(alias: str, uses: list[_Use], catalog: Catalog) -> tuple[ServerE
             message = f"alias '{alias}' means one server in {first.origin} and another in {other.origin}"
             raise AliasConflict(message, hint="rename one of the two aliases")
     if isinstance(first.use, InlineServer):
-        return ServerEntry(first.use.server, source=first.origin.where), first
+        return ServerEntry(first.use.server.without_headers(), source=first.origin.where), first
     return catalog.server(first.use.ref or "", where=f"{first.origin} alias '{alias}'"), first
 
 

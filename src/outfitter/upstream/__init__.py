@@ -1,23 +1,141 @@
-"""The wire: for now where secrets come from; live connections follow."""
+"""The wire: links to MCP servers, their lifecycle, who shares them, and where secrets come from.
 
-from outfitter.upstream.secrets import (
-    DefaultSecrets,
-    EnvironmentSecrets,
-    FileSecrets,
-    KeyringSecrets,
-    SecretProvider,
-    fetch_supply,
-    make_providers,
-    provider_of,
-)
+The one place where Outfitter talks to servers. Names are loaded from their file when they are first used: looking up a
+secret must not load an HTTP client.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from outfitter.upstream.connection import Connection
+    from outfitter.upstream.eras import (
+        Agreement,
+        Era,
+        Identity,
+        header_text,
+        mirrored_parameters,
+        parameter_headers,
+        routing_headers,
+        stamp,
+    )
+    from outfitter.upstream.events import EventParser, ServerEvent
+    from outfitter.upstream.guard import Guard
+    from outfitter.upstream.http import HttpWire, open_http_wire
+    from outfitter.upstream.http_client import AuthWanted, HttpClient, HttpLimits, StatusRefused
+    from outfitter.upstream.journal import ProcessJournal
+    from outfitter.upstream.launch import Launch, SpawnRules, prepare_launch
+    from outfitter.upstream.lifecycle import TABLE, Happening, Health, Patience, State
+    from outfitter.upstream.link import Link, Peer, open_link
+    from outfitter.upstream.negotiation import negotiate
+    from outfitter.upstream.pool import Pool, connect_all, share_key
+    from outfitter.upstream.portal import SyncPool
+    from outfitter.upstream.processes import StopTimes
+    from outfitter.upstream.secrets import (
+        DefaultSecrets,
+        EnvironmentSecrets,
+        FileSecrets,
+        KeyringSecrets,
+        SecretProvider,
+        fetch_supply,
+        make_providers,
+        provider_of,
+    )
+    from outfitter.upstream.sse import SseWire, open_sse_wire
+    from outfitter.upstream.stdio import StdioLimits, open_stdio_wire
+    from outfitter.upstream.wire import Inbox, Message, SessionLost, Wire
+
+_FILES = {
+    "connection": ("Connection",),
+    "eras": (
+        "Agreement", "Era", "Identity", "header_text", "mirrored_parameters", "parameter_headers", "routing_headers",
+        "stamp",
+    ),
+    "events": ("EventParser", "ServerEvent"),
+    "guard": ("Guard",),
+    "http": ("HttpWire", "open_http_wire"),
+    "http_client": ("AuthWanted", "HttpClient", "HttpLimits", "StatusRefused"),
+    "journal": ("ProcessJournal",),
+    "launch": ("Launch", "SpawnRules", "prepare_launch",),
+    "processes": ("StopTimes",),
+    "stdio": ("StdioLimits", "open_stdio_wire",),
+    "lifecycle": ("TABLE", "Happening", "Health", "Patience", "State"),
+    "link": ("Link", "Peer", "open_link"),
+    "negotiation": ("negotiate",),
+    "pool": ("Pool", "connect_all", "share_key"),
+    "portal": ("SyncPool",),
+    "secrets": (
+        "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider", "fetch_supply",
+        "make_providers", "provider_of",
+    ),
+    "sse": ("SseWire", "open_sse_wire"),
+    "wire": ("Inbox", "Message", "SessionLost", "Wire"),
+}  # fmt: skip
 
 __all__ = [
+    "TABLE",
+    "Agreement",
+    "AuthWanted",
+    "Connection",
     "DefaultSecrets",
     "EnvironmentSecrets",
+    "Era",
+    "EventParser",
     "FileSecrets",
+    "Guard",
+    "Happening",
+    "Health",
+    "HttpClient",
+    "HttpLimits",
+    "HttpWire",
+    "Identity",
+    "Inbox",
     "KeyringSecrets",
+    "Launch",
+    "Link",
+    "Message",
+    "Patience",
+    "Peer",
+    "Pool",
+    "ProcessJournal",
     "SecretProvider",
+    "ServerEvent",
+    "SessionLost",
+    "SpawnRules",
+    "SseWire",
+    "State",
+    "StatusRefused",
+    "StdioLimits",
+    "StopTimes",
+    "SyncPool",
+    "Wire",
+    "connect_all",
     "fetch_supply",
+    "header_text",
     "make_providers",
+    "mirrored_parameters",
+    "negotiate",
+    "open_http_wire",
+    "open_link",
+    "open_sse_wire",
+    "open_stdio_wire",
+    "parameter_headers",
+    "prepare_launch",
     "provider_of",
+    "routing_headers",
+    "share_key",
+    "stamp",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load a name from its file on first use."""
+    from importlib import import_module
+
+    for file, names in _FILES.items():
+        if name in names:
+            value = getattr(import_module(f"outfitter.upstream.{file}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'outfitter.upstream' has no attribute '{name}'")

@@ -8,14 +8,18 @@ handshake era, time limits and retries are the link's affair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from outfitter.errors import OutfitterError
+from outfitter.errors import OutfitterError, UpstreamLost
 
 Message: TypeAlias = "dict[str, Any]"
 """A JSON-RPC message as it is on the wire."""
 
 NO_HEADERS: Mapping[str, str] = {}
+
+
+class SessionLost(UpstreamLost):
+    """A server of the handshake era no longer knows our session: the request was not executed, a new one is needed."""
 
 
 class Inbox(Protocol):
@@ -47,6 +51,26 @@ class Wire(Protocol):
         """Send a notification; nothing comes back."""
         ...
 
+    @property
+    def lost(self) -> OutfitterError | None:
+        """Why the connection is gone for good; None while it can be used."""
+        ...
+
     async def wait_lost(self) -> OutfitterError:
         """Wait until the connection is gone for good, and say why; forever on a wire with no lasting connection."""
+        ...
+
+
+@runtime_checkable
+class Sessioned(Protocol):
+    """What a wire over HTTP can do besides, for servers of the handshake era."""
+
+    session_id: str | None
+
+    async def listen(self, headers: Mapping[str, str] = NO_HEADERS) -> None:
+        """Begin to hear what the server says by itself; nothing when it offers no such stream."""
+        ...
+
+    async def end_session(self, headers: Mapping[str, str] = NO_HEADERS) -> None:
+        """Tell the server that the session is over; bounded, and never raises."""
         ...

@@ -1,0 +1,81 @@
+"""From a catalog to servers that can be connected: which servers are meant, armed with what this machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from outfitter.app.settings import Settings
+from outfitter.basics import suggest
+from outfitter.catalog import Agent, Catalog, JsonValue, NameMap, ServerRef, ToolKey, build_name_map
+from outfitter.errors import CallDenied, NotFound, OutfitterError
+from outfitter.policy import Ask, Deny
+from outfitter.resolution import ArmedServer, RunPlan, arm_each, resolve, wants_of
+from outfitter.upstream import fetch_supply, make_providers
+
+
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """A plan and its servers, each armed or with the reason why not."""
+
+    plan: RunPlan
+    servers: Mapping[str, ArmedServer | OutfitterError]
+
+
+def plan_of(name: str, catalog: Catalog) -> RunPlan:
+    """The plan of an agent, or of one server of the registry by itself."""
+    if name in catalog.agents:
+        return resolve(name, catalog)
+    if name in catalog.servers:
+        return resolve(Agent(name, servers={name: ServerRef(name)}), catalog)
+    hint = suggest(name, {*catalog.agents, *catalog.servers})
+    raise NotFound(f"no agent and no server '{name}'", hint=hint)
+
+
+def arm_plan(plan: RunPlan, environment: Mapping[str, str], settings: Settings) -> Outfit:
+    """The plan's servers with this machine's variables and secrets."""
+    supply = fetch_supply(wants_of(plan), environment, make_providers(environment, settings.secrets))
+    return Outfit(plan, arm_each(plan, supply))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTools:
+    """The tools that servers really have, as the agent may see them."""
+
+    plan: RunPlan
+    tools: Mapping[ToolKey, Mapping[str, JsonValue]]
+    names: NameMap
+
+    @classmethod
+    def of(cls, plan: RunPlan, listed: Mapping[str, list[dict[str, JsonValue]]]) -> LiveTools:
+        """The tools that pass every gate, under the names a model sees."""
+        tools = {
+            ToolKey(alias, str(tool.get("name"))): tool
+            for alias, found in listed.items()
+            for tool in found
+            if plan.servers[alias].allows(str(tool.get("name")))
+        }
+        return cls(plan, tools, build_name_map((key, plan.servers[key.server].prefix) for key in tools))
+
+    def find(self, name: str) -> ToolKey:
+        """The tool that a shown name, ``server/tool`` or a tool's own name means; NotFound when none or several."""
+        shown = self.names.keys.get(name)
+        if shown is not None:
+            return shown
+        found = [key for key in self.tools if name in {key.tool, f"{key.server}/{key.tool}"}]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise NotFound(f"tool '{name}' is ambiguous", hint=f"say {' or '.join(self.names.shown[k] for k in found)}")
+        hint = suggest(name, self.names.keys)
+        raise NotFound(f"agent '{self.plan.agent.name}' has no tool '{name}'", hint=hint)
+
+    def check(self, key: ToolKey, arguments: Mapping[str, JsonValue]) -> None:
+        """Refuse a call that the agent's filters and rules refuse."""
+        decision = self.plan.servers[key.server].decide(key.tool, arguments)
+        if isinstance(decision, Deny):
+            raise CallDenied(decision.reason)
+        if isinstance(decision, Ask):
+            raise CallDenied(
+                f"{decision.reason}: a person must approve it", hint="approvals are not available here yet"
+            )

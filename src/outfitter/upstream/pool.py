@@ -1,0 +1,156 @@
+"""Who shares a connection with whom: one process or connection for all whose definition, headers and secrets are equal.
+
+The pool is opened and closed by one task; its connections may be used from any task of the same loop. Nothing is
+started before it is needed. From other threads use ``portal``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from outfitter.basics import Secret
+from outfitter.errors import OutfitterError, UpstreamDown
+from outfitter.resolution import ArmedCredentials, ArmedServer, ArmedStdio
+from outfitter.upstream.connection import Connection
+from outfitter.upstream.lifecycle import Patience
+from outfitter.upstream.link import OnNotice, Peer
+from outfitter.upstream.wire import Inbox, Wire
+
+if TYPE_CHECKING:
+    from outfitter.upstream.http_client import HttpClient
+    from outfitter.upstream.journal import ProcessJournal
+
+
+def share_key(server: ArmedServer) -> Secret:
+    """What must be equal for two servers to share: a digest of the transport with everything filled in."""
+    transport = server.transport
+    if isinstance(transport, ArmedStdio):
+        parts: list[str | Secret] = ["stdio", transport.command, *transport.args, transport.cwd or ""]
+        parts += _pairs(transport.env)
+    else:
+        parts = ["sse" if transport.is_sse else "http", transport.url, *_pairs(transport.headers)]
+    if isinstance(server.auth, ArmedCredentials):
+        auth = server.auth
+        parts += [auth.token_url, auth.client_id, auth.client_secret, auth.scope, auth.audience]
+    return Secret.compose(_digest, *parts)
+
+
+def _pairs(values: Mapping[str, Secret]) -> list[str | Secret]:
+    return [part for name in sorted(values) for part in (name, values[name])]
+
+
+def _digest(parts: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()
+
+
+@dataclass(slots=True)
+class Pool:
+    """The live connections of a process."""
+
+    patience: Patience = field(default_factory=Patience)
+    idle_seconds: float | None = 300.0
+    journal: ProcessJournal | None = None
+    _group: TaskGroup | None = None
+    _http: HttpClient | None = None
+    _opening: anyio.Lock = field(default_factory=anyio.Lock)
+    _shared: dict[Secret, Connection] = field(default_factory=dict[Secret, Connection])
+    _all: list[Connection] = field(default_factory=list[Connection])
+
+    async def __aenter__(self) -> Self:
+        """Open the pool; reap what a dead process of ours left behind."""
+        if self.journal is not None:
+            self.journal.reap_orphans()
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close every connection and wait until all are gone."""
+        if self._group is not None:
+            group, self._group = self._group, None
+            group.cancel_scope.cancel()
+            await group.__aexit__(None, None, None)
+        if self._http is not None:
+            await self._http.close()
+
+    def connect(
+        self, server: ArmedServer, *, peer: Peer | None = None, on_notice: OnNotice | None = None
+    ) -> Connection:
+        """The connection for a server: shared when it may be, opened when it is first used."""
+        if self._group is None:
+            raise UpstreamDown("the pool is closed", retry_after=0.0)
+        may_share = server.planned.definition.value.shareable and peer is None and on_notice is None
+        key = share_key(server)
+        if may_share and key in self._shared:
+            return self._shared[key]
+        is_process = isinstance(server.transport, ArmedStdio)
+        connection = Connection(
+            server, self._open_wire, peer, on_notice, self.patience, self.idle_seconds if is_process else None
+        )
+        self._all.append(connection)
+        if may_share:
+            self._shared[key] = connection
+        self._group.start_soon(connection.run)
+        return connection
+
+    def connections(self) -> tuple[Connection, ...]:
+        """Every connection, open or not."""
+        return tuple(self._all)
+
+    def _open_wire(self, server: ArmedServer, inbox: Inbox) -> AbstractAsyncContextManager[Wire]:
+        if isinstance(server.transport, ArmedStdio):
+            from outfitter.upstream.stdio import open_stdio_wire
+
+            return open_stdio_wire(server, inbox, journal=self.journal)
+        from outfitter.upstream.http import open_http_wire
+        from outfitter.upstream.http_client import HttpClient
+        from outfitter.upstream.sse import open_sse_wire
+
+        if self._http is None:
+            self._http = HttpClient()
+        if server.transport.is_sse:
+            return open_sse_wire(server, inbox, self._http)
+        return open_http_wire(server, inbox, self._http)
+
+
+OnConnected = Callable[[str, "Connection | OutfitterError"], None]
+
+
+async def connect_all(
+    pool: Pool, servers: Mapping[str, ArmedServer | OutfitterError], on_connected: OnConnected | None = None
+) -> dict[str, Connection | OutfitterError]:
+    """Every server tried at once; a failing one is told as its error and disturbs no other."""
+    found: dict[str, Connection | OutfitterError] = {}
+
+    async def try_one(alias: str, server: ArmedServer | OutfitterError) -> None:
+        found[alias] = server if isinstance(server, OutfitterError) else await _try(pool.connect(server))
+        if on_connected is not None:
+            on_connected(alias, found[alias])
+
+    async with anyio.create_task_group() as group:
+        for alias, server in servers.items():
+            group.start_soon(try_one, alias, server)
+    return {alias: found[alias] for alias in servers}
+
+
+async def _try(connection: Connection) -> Connection | OutfitterError:
+    try:
+        await connection.use(_nothing)
+    except OutfitterError as error:
+        return error
+    return connection
+
+
+async def _nothing(_link: object) -> None:
+    """Only being connected is asked for."""
