@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SERVERS := $(VENV)/servers/.ready
 # The one pin of uv stands in pyproject.toml.
 UV := $(shell sed -n 's/^ *"\(uv==[0-9.]*\)",$$/\1/p' pyproject.toml)
 
@@ -17,7 +18,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check bench fmt clean
+.PHONY: help setup servers up test check bench fmt clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1\t\2/p' Makefile | expand -t 16
@@ -27,7 +28,9 @@ setup: $(READY) ## make .venv with everything in it
 up: $(READY) ## write the demo catalog and explain what each demo agent gets
 	@$(BIN)/outfitter demo
 
-test: $(READY) ## run every test
+servers: $(SERVERS) ## install the real MCP servers that the tests talk to
+
+test: $(SERVERS) ## run every test
 	@$(BIN)/pytest -n auto
 
 check: $(READY) ## run every gate that is not a test: lint, format, types, import contracts
@@ -57,4 +60,9 @@ $(BIN)/uv:
 
 $(READY): pyproject.toml uv.lock | $(BIN)/uv
 	@$(BIN)/uv sync --locked --quiet
+	@touch $@
+
+# Everything that names a version of a server; the Python ones that share our environment are in uv.lock.
+$(SERVERS): $(addprefix tests/servers/,install.py sqlite.txt package.json package-lock.json) $(READY)
+	@$(BIN)/python tests/servers/install.py
 	@touch $@

@@ -104,3 +104,11 @@ def test_an_unknown_name_suggests_agents_and_servers(live: Terminal) -> None:
     printed = live.run("connect", "fre")
     assert printed.code == 4
     assert "did you mean 'free'?" in printed.err
+
+
+@pytest.mark.promise("CLI-LIVE")
+def test_doctor_live_connects_what_is_used_and_nothing_else(live: Terminal) -> None:
+    findings = {f["subject"]: f for f in live.run("doctor", "--live", "--json").json() if f["check"] == "live"}
+    assert findings["one"]["verdict"] == "ok"
+    assert "modern 2026-07-28" in findings["one"]["message"]
+    assert findings["dead"]["verdict"] == "fail"

@@ -413,6 +413,12 @@ async def test_a_child_that_floods_stdout_while_it_is_written_to_does_not_deadlo
     assert len(ear.notices) == 20_000
 
 
+def _wait_until_stopped(pid: int) -> None:
+    end = time.monotonic() + 10
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < end
+
+
 @pytest.mark.promise("P11")
 async def test_writers_wait_for_a_child_that_does_not_read_and_are_told_when_it_goes() -> None:
     errors: list[OutfitterError] = []
@@ -423,9 +429,7 @@ async def test_writers_wait_for_a_child_that_does_not_read_and_are_told_when_it_
     async with a_wire("--stubborn") as wire:
         pid = (await ask(wire, "look", values=[]))["pid"]
         os.kill(pid, 19)  # SIGSTOP: it reads nothing
-        with anyio.fail_after(10):
-            while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-                await anyio.sleep(0)
+        _wait_until_stopped(pid)
         async with anyio.create_task_group() as group:
             for _ in range(20):
                 group.start_soon(one, wire)

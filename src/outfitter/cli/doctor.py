@@ -15,19 +15,28 @@ _STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
 
 
 @click.command("doctor")
+@click.option("--live", is_flag=True, help="Connect every server that some agent uses, too.")
 @click.option("--all", "show_all", is_flag=True, help="Show what is in order too.")
 @json_option
-def doctor_command(show_all: bool, as_json: bool) -> None:
-    r"""Check variables, commands, URLs, secrets and refs; nothing is started. Exit code 1 when something fails.
+def doctor_command(live: bool, show_all: bool, as_json: bool) -> None:
+    r"""Check variables, commands, URLs, secrets and refs; exit code 1 when something fails.
+
+    Nothing is started unless --live is given.
 
     \b
     Examples:
       outfitter doctor
+      outfitter doctor --live
       outfitter doctor --all --json
     """
     from rich.text import Text
 
-    findings = examine(folder().load(), Surroundings.of(os.environ, settings()))
+    catalog = folder().load()
+    findings = examine(catalog, Surroundings.of(os.environ, settings()))
+    if live:
+        from outfitter.cli.live import examine_live
+
+        findings += examine_live(catalog)
     counts = Counter(finding.verdict for finding in findings)
     if as_json:
         fields = ("check", "subject", "verdict", "message", "remedy")

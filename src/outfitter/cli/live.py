@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 import click
 
-from outfitter.app import LiveTools, Outfit, arm_plan, plan_of
-from outfitter.catalog import JsonValue
+from outfitter.app import Finding, LiveTools, Outfit, Verdict, arm_plan, plan_of
+from outfitter.catalog import Agent, Catalog, JsonValue, ServerRef
 from outfitter.cli.console import (
     complete_names,
     json_option,
@@ -24,6 +24,7 @@ from outfitter.cli.console import (
     visible,
 )
 from outfitter.errors import Invalid, OutfitterError
+from outfitter.resolution import resolve
 from outfitter.upstream import Connection, Link, Message, Pool, connect_all
 
 if TYPE_CHECKING:
@@ -102,6 +103,23 @@ async def _describe(alias: str, connection: Connection | OutfitterError) -> dict
         "tools": len(tools),
         "milliseconds": round((anyio.current_time() - start) * 1000, 1),
     }
+
+
+def examine_live(catalog: Catalog) -> tuple[Finding, ...]:
+    """One finding for each server that some agent uses: whether it answers."""
+    used = [name for name in catalog.servers if catalog.users_of(name)]
+    if not used:
+        return ()
+    plan = resolve(Agent("doctor", servers={name: ServerRef(name) for name in used}), catalog)
+    rows = _in_pool(arm_plan(plan, os.environ, settings()), _describe_all)
+    return tuple(_finding(row) for row in rows)
+
+
+def _finding(row: dict[str, JsonValue]) -> Finding:
+    if row["error"]:
+        return Finding("live", str(row["server"]), Verdict.FAIL, str(row["error"]))
+    words = f"{row['state']}, {row['era']} {row['version']}, {row['tools']} tools, {row['milliseconds']} ms"
+    return Finding("live", str(row["server"]), Verdict.OK, words)
 
 
 async def _list_live(outfit: Outfit, only: str | None, found: dict[str, Connection | OutfitterError]) -> LiveTools:

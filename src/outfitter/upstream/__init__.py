@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from outfitter.upstream.commands import inline_code_fault, secret_argument
     from outfitter.upstream.connection import Connection
     from outfitter.upstream.eras import (
         Agreement,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.lifecycle import TABLE, Happening, Health, Patience, State
     from outfitter.upstream.link import Link, Peer, open_link
     from outfitter.upstream.negotiation import negotiate
-    from outfitter.upstream.pool import Pool, connect_all, share_key
+    from outfitter.upstream.pool import Pool, connect_all, require, share_key
     from outfitter.upstream.portal import SyncPool
     from outfitter.upstream.processes import StopTimes
     from outfitter.upstream.secrets import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.wire import Inbox, Message, SessionLost, Wire
 
 _FILES = {
+    "commands": ("inline_code_fault", "secret_argument"),
     "connection": ("Connection",),
     "eras": (
         "Agreement", "Era", "Identity", "header_text", "mirrored_parameters", "parameter_headers", "routing_headers",
@@ -63,7 +65,7 @@ _FILES = {
     "lifecycle": ("TABLE", "Happening", "Health", "Patience", "State"),
     "link": ("Link", "Peer", "open_link"),
     "negotiation": ("negotiate",),
-    "pool": ("Pool", "connect_all", "share_key"),
+    "pool": ("Pool", "connect_all", "require", "share_key"),
     "portal": ("SyncPool",),
     "secrets": (
         "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider", "fetch_supply",
@@ -113,6 +115,7 @@ __all__ = [
     "connect_all",
     "fetch_supply",
     "header_text",
+    "inline_code_fault",
     "make_providers",
     "mirrored_parameters",
     "negotiate",
@@ -123,7 +126,9 @@ __all__ = [
     "parameter_headers",
     "prepare_launch",
     "provider_of",
+    "require",
     "routing_headers",
+    "secret_argument",
     "share_key",
     "stamp",
 ]

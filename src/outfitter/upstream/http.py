@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from outfitter.errors import OutfitterError, ProtocolViolation, UpstreamLost
 from outfitter.resolution import ArmedServer
+from outfitter.upstream.authorizer import Authorizer
 from outfitter.upstream.events import EventParser
 from outfitter.upstream.http_client import (
     STREAM_TYPE,
@@ -300,8 +301,10 @@ def _without_routing(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def open_http_wire(server: ArmedServer, inbox: Inbox, client: HttpClient) -> AsyncGenerator[HttpWire]:
+async def open_http_wire(
+    server: ArmedServer, inbox: Inbox, client: HttpClient, authorizer: Authorizer | None = None
+) -> AsyncGenerator[HttpWire]:
     """A wire to the server; nothing is sent yet. DestinationForbidden when its URL may not be used."""
-    endpoint = client.endpoint(server)
+    endpoint = client.endpoint(server, authorizer)
     async with background() as tasks:
         yield HttpWire(client, endpoint, inbox, tasks)

@@ -11,8 +11,9 @@ import io
 import os
 import re
 import ssl
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, cast
@@ -26,6 +27,7 @@ from outfitter.basics import MASK, Secret
 from outfitter.catalog import NoAuth
 from outfitter.errors import DestinationForbidden, Invalid, NeedsAuth, OutfitterError, ProtocolViolation, UpstreamLost
 from outfitter.resolution import ArmedRemote, ArmedServer
+from outfitter.upstream.authorizer import Authorizer
 from outfitter.upstream.events import DEFAULT_EVENT_LIMIT
 from outfitter.upstream.guard import Guard, GuardedResolver, Lookup, look_up
 from outfitter.upstream.wire import Message, SessionLost
@@ -38,6 +40,8 @@ _LARGE_BODY = 1024 * 1024
 _ERROR_PAGE = 64 * 1024
 _QUOTED = 200
 _SHORTEST_SECRET, _LONG_PART = 4, 12
+_REMEMBERED_GRANTS = 4
+_NOTHING: Mapping[str, Secret] = {}
 _PER_HOST = 256
 # Common servers close an idle connection after five seconds. Being first avoids a request that meets a closing door.
 _KEEP_ALIVE = 4.0
@@ -76,12 +80,17 @@ class HttpLimits:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A judged URL, the armed headers that go with every request to it, and the seconds a connection may take."""
+    """A judged URL, the armed headers that go with every request to it, and the seconds a connection may take.
+
+    An authorizer, if there is one, adds its headers to each request; ``hushed`` keeps what must not be quoted besides.
+    """
 
     url: Secret
     headers: Mapping[str, Secret] = field(repr=False)
     where: str
     connect: float
+    authorizer: Authorizer | None = field(default=None, repr=False)
+    hushed: deque[Secret] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_GRANTS), repr=False, compare=False)
 
     def sibling(self, reference: str) -> Endpoint:
         """The same server at another URL of the same origin; DestinationForbidden when it is another origin's."""
@@ -95,17 +104,26 @@ class Endpoint:
             raise DestinationForbidden(f"the server sends its client to another origin: {self.quote(there)}")
         return replace(self, url=Secret(there))
 
-    def dress(self, method: str, extra: Mapping[str, str]) -> dict[str, str]:
-        """Every header of one request; what the request itself says wins, however its name is spelled."""
-        spoken = {name.lower() for name in extra}
+    def dress(self, method: str, extra: Mapping[str, str], granted: Mapping[str, Secret] = _NOTHING) -> dict[str, str]:
+        """Every header of one request; what is granted wins, and what the request itself says, however spelled."""
+        spoken = {name.lower() for name in (*extra, *granted)}
         dressed = dict(_POST_HEADERS if method == "POST" else _OTHER_HEADERS)
         dressed |= {name: value.reveal() for name, value in self.headers.items() if name.lower() not in spoken}
+        dressed |= {name: value.reveal() for name, value in granted.items()}
         dressed |= extra
         return dressed
 
+    async def grants(self) -> Mapping[str, Secret]:
+        """The headers that the authorizer adds now."""
+        if self.authorizer is None:
+            return _NOTHING
+        granted = await self.authorizer.headers()
+        self.hushed.extend(value for value in granted.values() if value not in self.hushed)
+        return granted
+
     def _secret_words(self) -> set[str]:
         """What must not be repeated: header values, with and without their scheme, and the long parts of the URL."""
-        values = [value.reveal() for value in self.headers.values()]
+        values = [value.reveal() for value in (*self.headers.values(), *self.hushed)]
         words = {word for value in values for word in (value, value.partition(" ")[2]) if len(word) >= _SHORTEST_SECRET}
         path = self.url.reveal().split("/", 3)[-1]
         return words | {part for part in re.split("[/?&=]", path) if len(part) >= _LONG_PART}
@@ -173,19 +191,19 @@ class HttpClient:
             trust_env=False,
         )
 
-    def endpoint(self, server: ArmedServer) -> Endpoint:
+    def endpoint(self, server: ArmedServer, authorizer: Authorizer | None = None) -> Endpoint:
         """Where this server is, if it may be there; DestinationForbidden otherwise."""
         remote, where = server.transport, f"server '{server.planned.alias}'"
         if not isinstance(remote, ArmedRemote):
             raise TypeError(f"{where} is not reached by HTTP")
-        carries_secrets = bool(remote.headers) or not isinstance(server.auth, NoAuth)
+        carries_secrets = bool(remote.headers) or not isinstance(server.auth, NoAuth) or authorizer is not None
         try:
             url = self.guard.admit(remote.url.reveal(), carries_secrets=carries_secrets)
         except OutfitterError as error:
             error.where = where
             raise
         connect = min(self.limits.connect, server.planned.definition.value.limits.connect)
-        return Endpoint(Secret(url), remote.headers, where, connect)
+        return Endpoint(Secret(url), remote.headers, where, connect, authorizer)
 
     @asynccontextmanager
     async def exchange(
@@ -195,18 +213,8 @@ class HttpClient:
 
         A response that was read to its end has given its connection back by then.
         """
-        if self._is_closed:
-            raise UpstreamLost("the HTTP client is closed", where=endpoint.where)
-        self._session = self._session or self._open_session()
         try:
-            response = await self._session.request(
-                method,
-                endpoint.url.reveal(),
-                headers=endpoint.dress(method, headers),
-                data=body if body is None or len(body) < _LARGE_BODY else io.BytesIO(body),
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=None, connect=endpoint.connect),
-            )
+            response = await self._send(endpoint, method, headers, body)
             try:
                 yield response
             finally:
@@ -216,6 +224,38 @@ class HttpClient:
         except OutfitterError as error:
             error.where = error.where or endpoint.where
             raise
+
+    async def _send(
+        self, endpoint: Endpoint, method: str, headers: Mapping[str, str], body: bytes | None
+    ) -> aiohttp.ClientResponse:
+        """The response to a request; to the same once more when its credentials were refused and there are better."""
+        granted = await endpoint.grants()
+        response = await self._send_once(endpoint, method, endpoint.dress(method, headers, granted), body)
+        if endpoint.authorizer is None or response.status not in {_UNAUTHORIZED, _FORBIDDEN}:
+            return response
+        with ExitStack() as held:
+            held.callback(response.close)
+            challenge = response.headers.get("WWW-Authenticate", "")
+            if not await endpoint.authorizer.challenged(response.status, challenge, granted):
+                held.pop_all()
+                return response
+        granted = await endpoint.grants()
+        return await self._send_once(endpoint, method, endpoint.dress(method, headers, granted), body)
+
+    async def _send_once(
+        self, endpoint: Endpoint, method: str, headers: Mapping[str, str], body: bytes | None
+    ) -> aiohttp.ClientResponse:
+        if self._is_closed:
+            raise UpstreamLost("the HTTP client is closed", where=endpoint.where)
+        self._session = self._session or self._open_session()
+        return await self._session.request(
+            method,
+            endpoint.url.reveal(),
+            headers=headers,
+            data=body if body is None or len(body) < _LARGE_BODY else io.BytesIO(body),
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, connect=endpoint.connect),
+        )
 
 
 def _failure(error: Exception, endpoint: Endpoint) -> OutfitterError:

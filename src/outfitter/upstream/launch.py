@@ -17,6 +17,7 @@ from pathlib import Path
 from outfitter.basics import quote
 from outfitter.errors import CommandForbidden, InvalidServer, SpawnFailed
 from outfitter.resolution import ArmedServer, ArmedStdio
+from outfitter.upstream.commands import inline_code_fault, secret_argument
 from outfitter.upstream.sandbox import Room, Sandbox, wrap_argv
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR")
@@ -56,6 +57,10 @@ class SpawnRules:
     sandbox: Sandbox = "none"
     readable: tuple[Path, ...] = ()
     """What a sandboxed server may read below the hidden HOME and temporary folders."""
+    inline_code: bool = False
+    """Whether a command line may carry code, as ``sh -c`` does."""
+    secret_args: bool = False
+    """Whether variables that look like secrets may stand in arguments, where process listings show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ def prepare_launch(
     if not isinstance(armed, ArmedStdio):
         raise InvalidServer("only a stdio server has a program to start", where=where)
     try:
+        _check_command_line(server, armed, rules)
         env = clean_environment(armed, os.environ if environment is None else environment, rules.allowed_env)
         cwd = _working_folder(armed, rules.roots)
         program = _find_program(server, armed.command.reveal(), cwd, env.get("PATH", os.defpath))
@@ -96,6 +102,16 @@ def prepare_launch(
         error.where = where
         raise
     return Launch(alias, program, argv, env, cwd, _hidden_texts(server, armed))
+
+
+def _check_command_line(server: ArmedServer, armed: ArmedStdio, rules: SpawnRules) -> None:
+    fault = inline_code_fault(armed.command.reveal(), [arg.reveal() for arg in armed.args])
+    if fault is not None and not rules.inline_code:
+        raise CommandForbidden(fault, hint="name the program itself, or have an administrator allow inline code")
+    name = secret_argument(server.planned.definition.value.args)
+    if name is not None and not rules.secret_args:
+        message = f"the arguments hold ${{{name}}}, which process listings would show"
+        raise CommandForbidden(message, hint="pass it in env")
 
 
 def clean_environment(armed: ArmedStdio, inherited: Mapping[str, str], allowed: frozenset[str]) -> dict[str, str]:

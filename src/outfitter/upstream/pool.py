@@ -16,8 +16,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from outfitter.basics import Secret
-from outfitter.errors import OutfitterError, UpstreamDown
-from outfitter.resolution import ArmedCredentials, ArmedServer, ArmedStdio
+from outfitter.errors import OutfitterError, Refused, UpstreamDown
+from outfitter.resolution import ArmedCredentials, ArmedServer, ArmedStdio, PlannedServer
 from outfitter.upstream.connection import Connection
 from outfitter.upstream.lifecycle import Patience
 from outfitter.upstream.link import OnNotice, Peer
@@ -26,6 +26,7 @@ from outfitter.upstream.wire import Inbox, Wire
 if TYPE_CHECKING:
     from outfitter.upstream.http_client import HttpClient
     from outfitter.upstream.journal import ProcessJournal
+    from outfitter.upstream.launch import SpawnRules
 
 
 def share_key(server: ArmedServer) -> Secret:
@@ -61,6 +62,7 @@ class Pool:
     patience: Patience = field(default_factory=Patience)
     idle_seconds: float | None = 300.0
     journal: ProcessJournal | None = None
+    rules: SpawnRules | None = None
     _group: TaskGroup | None = None
     _http: HttpClient | None = None
     _opening: anyio.Lock = field(default_factory=anyio.Lock)
@@ -112,7 +114,7 @@ class Pool:
         if isinstance(server.transport, ArmedStdio):
             from outfitter.upstream.stdio import open_stdio_wire
 
-            return open_stdio_wire(server, inbox, journal=self.journal)
+            return open_stdio_wire(server, inbox, journal=self.journal, rules=self.rules)
         from outfitter.upstream.http import open_http_wire
         from outfitter.upstream.http_client import HttpClient
         from outfitter.upstream.sse import open_sse_wire
@@ -150,6 +152,17 @@ async def _try(connection: Connection) -> Connection | OutfitterError:
     except OutfitterError as error:
         return error
     return connection
+
+
+def require(found: Mapping[str, Connection | OutfitterError], servers: Mapping[str, PlannedServer]) -> None:
+    """Refuse to go on when a server that is marked ``required`` could not be connected."""
+    missing = [
+        error
+        for alias, error in found.items()
+        if isinstance(error, OutfitterError) and servers[alias].definition.value.required
+    ]
+    if missing:
+        raise Refused("a required server is not available", missing)
 
 
 async def _nothing(_link: object) -> None:

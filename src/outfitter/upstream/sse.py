@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 
 from outfitter.errors import OutfitterError, UpstreamLost
 from outfitter.resolution import ArmedServer
+from outfitter.upstream.authorizer import Authorizer
 from outfitter.upstream.events import EventParser, ServerEvent
 from outfitter.upstream.http import Mail, background
 from outfitter.upstream.http_client import (
@@ -167,9 +168,11 @@ def _stream_ended() -> UpstreamLost:
 
 
 @asynccontextmanager
-async def open_sse_wire(server: ArmedServer, inbox: Inbox, client: HttpClient) -> AsyncGenerator[SseWire]:
+async def open_sse_wire(
+    server: ArmedServer, inbox: Inbox, client: HttpClient, authorizer: Authorizer | None = None
+) -> AsyncGenerator[SseWire]:
     """A wire whose stream is open and whose endpoint is known."""
-    stream = client.endpoint(server)
+    stream = client.endpoint(server, authorizer)
     async with background() as tasks:
         wire = SseWire(client, stream, inbox, tasks)
         tasks.start_soon(wire.run)
