@@ -198,6 +198,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("F05", "A server that trickles is given up when the caller says so.", "cases"),
     Promise("F11", "Giving up a call closes its response stream at once.", "cases"),
     Promise("F17", "A server that wants other credentials is told apart from one that is down.", "cases"),
+    Promise("F18", "Fifty calls that meet an old token fetch one new one.", "cases"),
     Promise("G26", "A compressed answer is refused at the limit of what it unpacks to.", "cases"),
     Promise("HTTPS-FOR-SECRETS", "Headers travel in clear text only to loopback, unless that is allowed.", "issue 3"),
     Promise("NO-REDIRECTS", "Redirects are refused with the place they name.", "issue 3"),

@@ -8,10 +8,11 @@ The house, from the ground up (upper rooms import lower ones, never the reverse)
     policy      WHO MAY: Allow, Deny or Ask about one call
     resolution  WHAT THIS RUN GETS: the header chain, the plan, explain, why_not
     formats     HOW IT IS WRITTEN: catalog files, squad files, client configs
-    upstream    the wire: secrets now, connections next
+    upstream    the wire: links, their lifecycle, the pool, secrets
     storage     where the catalog is kept
     app         settings and assembly
     cli         one file per command group
+    testing     scriptable servers for your own tests
 
 Names are loaded when they are first used, so ``import outfitter`` costs next to nothing.
 """

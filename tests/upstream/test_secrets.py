@@ -148,9 +148,9 @@ def test_a_bare_name_is_looked_up_in_the_folder_first_and_then_in_the_environmen
 @pytest.mark.promise("SECRET-PROVIDERS")
 def test_a_provider_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path) -> None:
     providers = make_providers({}, tmp_path)
-    with pytest.raises(SecretUnavailable, match="no secret provider 'vault'") as error:
-        provider_of(SecretRef.parse("vault:key"), providers)
-    assert error.value.hint == "known: env, file, keyring"
+    with pytest.raises(SecretUnavailable, match="no secret provider 'nowhere'") as error:
+        provider_of(SecretRef.parse("nowhere:key"), providers)
+    assert error.value.hint == "known: env, file, keyring, vault"
 
 
 @dataclass

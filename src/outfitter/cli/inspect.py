@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import click
 
-from outfitter.catalog import Agent, Capability, JsonValue, ServerEntry, ServerUses
+from outfitter.basics import Secret, looks_sensitive
+from outfitter.catalog import Agent, Capability, JsonValue, ServerEntry
 from outfitter.cli.console import complete_names, folder, json_option, load, print_json, print_table
 from outfitter.formats import Syntax, render_text, write_agent, write_capability, write_entry
 from outfitter.resolution import blueprint, check_catalog, resolve
@@ -88,18 +89,20 @@ def show_server(id_: str, as_json: bool) -> None:
 
 def _masked(entry: ServerEntry) -> dict[str, JsonValue]:
     """The entry with sensitive literals masked."""
-    from outfitter.basics import Secret, looks_sensitive
-
     written = write_entry(entry)
+    declared = {name for name, schema in entry.header_schema.items() if schema.sensitive}
     for part in ("default_headers", "env"):
-        values = written.get(part)
-        if isinstance(values, dict):
-            for name, value in values.items():
-                schema = entry.header_schema.get(name)
-                hidden = schema.sensitive if schema is not None else looks_sensitive(name)
-                if hidden and isinstance(value, str) and "${" not in value:
-                    values[name] = str(Secret(value))
+        _mask(written.get(part), declared)
     return written
+
+
+def _mask(values: JsonValue, declared: Collection[str] = ()) -> None:
+    """Mask literals in place: those declared sensitive, and those whose name says so."""
+    if not isinstance(values, dict):
+        return
+    for name, value in values.items():
+        if isinstance(value, str) and "${" not in value and (name in declared or looks_sensitive(name)):
+            values[name] = str(Secret(value))
 
 
 @click.group("capabilities")
@@ -148,28 +151,21 @@ def show_agent(name: str, resolved: bool, as_json: bool) -> None:
 
 
 def _mask_uses(written: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """The file's content with literal headers of sensitive names masked."""
-    from outfitter.basics import Secret, looks_sensitive
-
+    """The file's content with literals of sensitive names masked."""
     uses = written.get("mcpServers")
     for use in uses.values() if isinstance(uses, dict) else ():
-        headers = use.get("headers") if isinstance(use, dict) else None
-        for name, value in headers.items() if isinstance(headers, dict) else ():
-            if looks_sensitive(name) and isinstance(value, str) and "${" not in value and isinstance(headers, dict):
-                headers[name] = str(Secret(value))
+        if isinstance(use, dict):
+            _mask(use.get("headers"))
+            _mask(use.get("env"))
     return written
 
 
 def _list(items: Mapping[str, Agent] | Mapping[str, Capability], *, as_json: bool) -> None:
-    rows = [(name, getattr(item, "role", ""), item.description, _aliases(item.servers)) for name, item in items.items()]
+    rows = [(name, getattr(item, "role", ""), item.description, tuple(item.servers)) for name, item in items.items()]
     if as_json:
         print_json([{"name": n, "role": r, "description": d, "servers": list(s)} for n, r, d, s in rows])
     else:
         print_table(("NAME", "ROLE", "DESCRIPTION", "SERVERS"), [(n, r, d, ", ".join(s)) for n, r, d, s in rows])
-
-
-def _aliases(uses: ServerUses) -> tuple[str, ...]:
-    return tuple(uses)
 
 
 def _show(value: Mapping[str, JsonValue], source: str, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from outfitter.upstream.authorizer import Authorizer
     from outfitter.upstream.commands import inline_code_fault, secret_argument
     from outfitter.upstream.connection import Connection
     from outfitter.upstream.eras import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.lifecycle import TABLE, Happening, Health, Patience, State
     from outfitter.upstream.link import Link, Peer, open_link
     from outfitter.upstream.negotiation import negotiate
+    from outfitter.upstream.oauth import ClientCredentialsAuthorizer
     from outfitter.upstream.pool import Pool, connect_all, require, share_key
     from outfitter.upstream.portal import SyncPool
     from outfitter.upstream.processes import StopTimes
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
         FileSecrets,
         KeyringSecrets,
         SecretProvider,
+        VaultSecrets,
         fetch_supply,
         make_providers,
         provider_of,
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.wire import Inbox, Message, SessionLost, Wire
 
 _FILES = {
+    "authorizer": ("Authorizer",),
     "commands": ("inline_code_fault", "secret_argument"),
     "connection": ("Connection",),
     "eras": (
@@ -65,10 +69,12 @@ _FILES = {
     "lifecycle": ("TABLE", "Happening", "Health", "Patience", "State"),
     "link": ("Link", "Peer", "open_link"),
     "negotiation": ("negotiate",),
+    "oauth": ("ClientCredentialsAuthorizer",),
     "pool": ("Pool", "connect_all", "require", "share_key"),
     "portal": ("SyncPool",),
     "secrets": (
-        "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider", "fetch_supply",
+        "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider",
+        "VaultSecrets", "fetch_supply",
         "make_providers", "provider_of",
     ),
     "sse": ("SseWire", "open_sse_wire"),
@@ -79,6 +85,8 @@ __all__ = [
     "TABLE",
     "Agreement",
     "AuthWanted",
+    "Authorizer",
+    "ClientCredentialsAuthorizer",
     "Connection",
     "DefaultSecrets",
     "EnvironmentSecrets",
@@ -111,6 +119,7 @@ __all__ = [
     "StdioLimits",
     "StopTimes",
     "SyncPool",
+    "VaultSecrets",
     "Wire",
     "connect_all",
     "fetch_supply",

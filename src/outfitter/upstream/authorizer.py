@@ -1,4 +1,4 @@
-"""What a wire over HTTP asks for its credentials, whoever gets them: the client credentials of ``oauth`` or another way.
+"""Whom a wire over HTTP asks for credentials, however they are got: by the client credentials of ``oauth``, or else.
 
 An authorizer is shared by everyone who signs in the same way, and may be asked from any task.
 """

@@ -1,4 +1,4 @@
-"""OAuth 2 client credentials: a token fetched when first needed, kept until shortly before it ends, renewed once for all.
+"""OAuth 2 client credentials: a token fetched when first needed, kept until shortly before it ends, renewed once.
 
 This file reveals the client's secret for the one request that needs it, to the token endpoint. Where that may be is for
 ``guard``; sending is ``http_client``, which also repeats a refused request once. No browser is ever opened here.

@@ -24,9 +24,12 @@ from outfitter.upstream.link import OnNotice, Peer
 from outfitter.upstream.wire import Inbox, Wire
 
 if TYPE_CHECKING:
+    from outfitter.upstream.authorizer import Authorizer
     from outfitter.upstream.http_client import HttpClient
     from outfitter.upstream.journal import ProcessJournal
     from outfitter.upstream.launch import SpawnRules
+
+SignIn = Callable[[ArmedServer], "Authorizer | None"]
 
 
 def share_key(server: ArmedServer) -> Secret:
@@ -57,16 +60,18 @@ def _digest(parts: tuple[str, ...]) -> str:
 
 @dataclass(slots=True)
 class Pool:
-    """The live connections of a process."""
+    """The live connections of a process. ``sign_in`` finds who authorizes for a server without client credentials."""
 
     patience: Patience = field(default_factory=Patience)
     idle_seconds: float | None = 300.0
     journal: ProcessJournal | None = None
     rules: SpawnRules | None = None
+    sign_in: SignIn | None = None
     _group: TaskGroup | None = None
     _http: HttpClient | None = None
     _opening: anyio.Lock = field(default_factory=anyio.Lock)
     _shared: dict[Secret, Connection] = field(default_factory=dict[Secret, Connection])
+    _authorizers: dict[ArmedCredentials, Authorizer] = field(default_factory=dict["ArmedCredentials", "Authorizer"])
     _all: list[Connection] = field(default_factory=list[Connection])
 
     async def __aenter__(self) -> Self:
@@ -121,9 +126,20 @@ class Pool:
 
         if self._http is None:
             self._http = HttpClient()
+        authorizer = self._authorizer(server, self._http)
         if server.transport.is_sse:
-            return open_sse_wire(server, inbox, self._http)
-        return open_http_wire(server, inbox, self._http)
+            return open_sse_wire(server, inbox, self._http, authorizer)
+        return open_http_wire(server, inbox, self._http, authorizer)
+
+    def _authorizer(self, server: ArmedServer, client: HttpClient) -> Authorizer | None:
+        """Who gets the credentials; servers with the same client share its token."""
+        if not isinstance(server.auth, ArmedCredentials):
+            return None if self.sign_in is None else self.sign_in(server)
+        from outfitter.upstream.oauth import ClientCredentialsAuthorizer
+
+        if server.auth not in self._authorizers:
+            self._authorizers[server.auth] = ClientCredentialsAuthorizer(server.auth, client)
+        return self._authorizers[server.auth]
 
 
 OnConnected = Callable[[str, "Connection | OutfitterError"], None]

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from outfitter.basics import Secret, SecretRef
 from outfitter.errors import SecretUnavailable
 from outfitter.resolution import Supply, Variable, Want
 
 _LARGEST = 64 * 1024
+_VAULT_SECONDS = 10
 
 
 class SecretProvider(Protocol):
@@ -91,6 +92,50 @@ class KeyringSecrets:
 
 
 @dataclass(frozen=True, slots=True)
+class VaultSecrets:
+    """``vault:mount/path/field``: HashiCorp Vault's key-value store, if the ``vault`` extra is installed.
+
+    Address, token and namespace come from VAULT_ADDR, VAULT_TOKEN and VAULT_NAMESPACE, as for Vault's own tools.
+    """
+
+    environment: Mapping[str, str] = field(repr=False)
+
+    def fetch(self, name: str) -> Secret | None:
+        """The field of the newest version of the secret; None when there is no such secret or field."""
+        mount, _, rest = name.partition("/")
+        path, _, key = rest.rpartition("/")
+        address = self.environment.get("VAULT_ADDR")
+        if not path or not address:
+            hint = "write vault:mount/path/field, and set VAULT_ADDR and VAULT_TOKEN"
+            raise SecretUnavailable(f"vault secret '{name}' cannot be looked up", hint=hint)
+        return self._read(address, mount, path, key)
+
+    def _read(self, address: str, mount: str, path: str, key: str) -> Secret | None:
+        try:
+            import hvac
+            from hvac.exceptions import InvalidPath, VaultError
+            from requests import RequestException
+        except ImportError:
+            hint = "pip install 'outfitter[vault]', or use env: or file:"
+            raise SecretUnavailable("the vault provider is not installed", hint=hint) from None
+        get = self.environment.get
+        client: Any = hvac.Client(
+            address, token=get("VAULT_TOKEN"), namespace=get("VAULT_NAMESPACE"), timeout=_VAULT_SECONDS
+        )
+        try:
+            store: Any = client.secrets.kv.v2
+            found: Any = store.read_secret_version(path=path, mount_point=mount, raise_on_deleted_version=True)
+        except InvalidPath:
+            return None
+        except (VaultError, RequestException) as error:
+            raise SecretUnavailable(
+                f"vault does not answer: {type(error).__name__}", hint="check VAULT_ADDR and VAULT_TOKEN"
+            ) from None
+        value: object = found["data"]["data"].get(key)
+        return Secret(value) if isinstance(value, str) else None
+
+
+@dataclass(frozen=True, slots=True)
 class DefaultSecrets:
     """A bare name: the secrets folder first, then the variable that the name spells in capitals."""
 
@@ -110,7 +155,13 @@ def _variable_name(name: str) -> str:
 def make_providers(environment: Mapping[str, str], folder: Path) -> dict[str, SecretProvider]:
     """The providers by the name that refs use."""
     env, files = EnvironmentSecrets(environment), FileSecrets(folder)
-    return {"env": env, "file": files, "keyring": KeyringSecrets(), "default": DefaultSecrets(files, env)}
+    return {
+        "env": env,
+        "file": files,
+        "keyring": KeyringSecrets(),
+        "vault": VaultSecrets(environment),
+        "default": DefaultSecrets(files, env),
+    }
 
 
 def fetch_supply(
