@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -17,9 +18,11 @@ from mcp.client.streamable_http import streamable_http_client
 from benchmarks.measure import Ratio
 from outfitter.catalog import Agent, Catalog, MCPServer, ServerEntry, ServerRef
 from outfitter.resolution import ArmedServer, Supply, arm, resolve
-from outfitter.upstream import Pool
+from outfitter.testing import Script, SlowStart, stdio_server
+from outfitter.upstream import Connection, Pool, connect_all
 
 _CALLS, _ROUNDS, _LIMIT = 100, 7, 0.5
+_SLOW_START, _TOGETHER = 4.0, 2.0
 _ARGUMENTS = {"text": "hello " * 20, "number": 7}
 Call = Callable[[], Awaitable[object]]
 
@@ -79,8 +82,24 @@ def _on_http() -> tuple[float, float]:
         return anyio.run(_compare, MCPServer.http("bench", url), Client(streamable_http_client(url)))
 
 
+async def _connect(count: int) -> float:
+    """Seconds to connect so many servers that each take a while to start."""
+    script = Script(faults=(SlowStart(_SLOW_START),))
+    servers = {
+        f"slow-{n}": armed(replace(stdio_server(script, name=f"slow-{n}"), shareable=False)) for n in range(count)
+    }
+    async with Pool() as pool:
+        start = time.monotonic()
+        found = await connect_all(pool, servers)
+        seconds = time.monotonic() - start
+    assert all(isinstance(connection, Connection) for connection in found.values())
+    return seconds
+
+
 def measure() -> Iterator[Ratio]:
-    """One ratio for each transport."""
+    """One ratio for each transport, and ten slow servers against one."""
+    ten, one = anyio.run(_connect, 10), anyio.run(_connect, 1)
+    yield Ratio(f"connect ten servers that take {_SLOW_START:g} s to start", ten, one, "connect one of them", _TOGETHER)
     for what, job in (("stdio", _on_stdio), ("streamable HTTP", _on_http)):
         subject, yardstick = job()
         yield Ratio(f"a call through a link, {what}", subject, yardstick, "mcp.Client.call_tool", _LIMIT)

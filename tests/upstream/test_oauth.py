@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
@@ -188,7 +188,7 @@ async def test_no_token_helps_against_a_403() -> None:
 async def test_a_refusal_shows_no_secret() -> None:
     async with token_endpoint(refuse) as endpoint, HttpClient() as client:
         authorizer = ClientCredentialsAuthorizer(endpoint.credentials(), client)
-        with pytest.raises(NeedsAuth, match="refused the client: 401, 'invalid_client") as refusal:
+        with pytest.raises(NeedsAuth, match="refused the client: 401, .invalid_client") as refusal:
             await authorizer.headers()
     assert CANARY not in str(refusal.value)
     assert endpoint.headers[0].removeprefix("Basic ") not in str(refusal.value)
@@ -212,7 +212,7 @@ async def test_an_answer_without_a_bearer_token_is_said_to_be_one(content: objec
 
 
 @pytest.mark.parametrize(("expires_in", "seconds"), [
-    (3600, 3570), ("3600", 3570), (100, 90), (None, 270), (True, 270), (10**400, 7 * 24 * 3600 - 30), (-5, 0),
+    (3600, 3570), ("3600", 3570), (100, 90), (None, 270), (True, 270), (10**400, 7 * 24 * 3600 - 30),
 ])  # fmt: skip
 async def test_a_token_is_kept_until_shortly_before_it_ends(expires_in: object, seconds: float) -> None:
     def lasting(endpoint: TokenEndpoint, *_: object) -> web.Response:
@@ -224,10 +224,19 @@ async def test_a_token_is_kept_until_shortly_before_it_ends(expires_in: object, 
         await authorizer.headers()
         clock.now += seconds - 0.5
         await authorizer.headers()
-        assert len(endpoint.forms) == (1 if seconds else 2)
+        assert len(endpoint.forms) == 1
         clock.now += 1
         await authorizer.headers()
-        assert len(endpoint.forms) == (2 if seconds else 3)
+        assert len(endpoint.forms) == 2
+
+
+async def test_a_token_that_ends_at_once_is_still_good_for_everyone_who_waited_for_it() -> None:
+    def short(endpoint: TokenEndpoint, *_: object) -> web.Response:
+        return web.json_response({"access_token": f"token-{len(endpoint.forms)}", "expires_in": -5})
+
+    async with token_endpoint(short) as endpoint, HttpClient() as client:
+        authorizer = ClientCredentialsAuthorizer(endpoint.credentials(), client)
+        assert await _ask_at_once(authorizer, 50) == [Secret("Bearer token-1")] * 50
 
 
 async def test_an_outage_of_the_token_endpoint_is_no_refusal_and_the_call_did_not_run() -> None:
@@ -253,11 +262,12 @@ async def test_the_client_secret_does_not_travel_in_clear_text() -> None:
 # ── on the wire ──
 
 
-def armed(url: str, token_url: str) -> ArmedServer:
+def armed(url: str, token_url: str, *, is_sse: bool = False) -> ArmedServer:
     """A server that wants a token."""
+    make = MCPServer.sse if is_sse else MCPServer.http
     agent = Agent("a", servers={"s": ServerRef("s")})
     auth = ClientCredentials(token_url, "the client", Secret(CANARY))
-    entry = ServerEntry(MCPServer.http("s", url), auth=auth)
+    entry = ServerEntry(make("s", url), auth=auth)
     return arm(resolve(agent, Catalog.of([entry])), Supply()).servers["s"]
 
 
@@ -319,7 +329,7 @@ async def test_a_server_that_still_refuses_needs_auth_and_is_not_down(status: in
 
 @pytest.mark.promise("F17")
 async def test_a_client_that_the_token_endpoint_refuses_needs_auth_and_one_that_is_let_in_again_works() -> None:
-    patience = Patience(tries=2, first_wait=0.02, longest_wait=0.05, cooldown=0)
+    patience = Patience(tries=2, first_wait=0.02, longest_wait=0.05, cooldown=0.05)
     async with token_endpoint(refuse) as tokens, serve(Door("Bearer token-3")) as peer, Pool(patience=patience) as pool:
         connection = pool.connect(armed(peer.url, tokens.url))
         with pytest.raises(NeedsAuth, match="token endpoint") as refusal:
@@ -328,7 +338,11 @@ async def test_a_client_that_the_token_endpoint_refuses_needs_auth_and_one_that_
         assert "server 's'" in refusal.value.where
         assert peer.requests == []
         tokens.turn = grant
-        await connection.use(_call)
+        with anyio.fail_after(10):
+            while connection.health.state is not State.READY:
+                with suppress(NeedsAuth):
+                    await connection.use(_call)
+                await anyio.sleep(0.02)
 
 
 @pytest.mark.promise("F18")
@@ -350,3 +364,13 @@ async def test_servers_of_the_same_client_share_its_token() -> None:
         await pool.connect(armed(one.url, tokens.url)).use(_call)
         await pool.connect(armed(two.url, tokens.url)).use(_call)
     assert len(tokens.forms) == 1
+
+
+async def test_the_older_transport_shows_the_token_too() -> None:
+    async def open_stream(request: Request, reply: Reply) -> None:
+        await reply.whole(status=405 if request.headers.get("authorization") == "Bearer token-2" else 401)
+
+    async with token_endpoint() as tokens, serve(open_stream) as peer, Pool(patience=Patience(tries=1)) as pool:
+        with pytest.raises(OutfitterError, match="405"):
+            await pool.connect(armed(peer.url, tokens.url, is_sse=True)).use(_call)
+    assert [request.headers["authorization"] for request in peer.requests] == ["Bearer token-1", "Bearer token-2"]

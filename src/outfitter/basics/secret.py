@@ -11,6 +11,7 @@ import hmac
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn
 
 from outfitter.errors import InvalidHeader
@@ -126,6 +127,7 @@ _SENSITIVE_WORDS = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def looks_sensitive(name: str) -> bool:
     """Whether a header or variable of this name usually holds a secret."""
     return _SENSITIVE_WORDS.search(name) is not None
