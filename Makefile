@@ -18,10 +18,10 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers up test check bench fmt clean
+.PHONY: help setup servers up test check bench conformance fmt clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: $(READY) ## make .venv with everything in it
 
@@ -42,13 +42,18 @@ check: $(READY) ## run every gate that is not a test: lint, format, types, impor
 bench: $(READY) ## measure, as ratios against something real
 	@$(BIN)/python -m benchmarks
 
+conformance: $(READY) ## run the client scenarios of the official suite, both revisions (minutes; fetches npm packages)
+	@$(BIN)/python -m conformance.setup
+	@failed=0; for revision in 2025-11-25 2026-07-28; do \
+		$(BIN)/python -m conformance.run_client $$revision || failed=1; done; exit $$failed
+
 fmt: $(READY) ## put the code in shape
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
 clean: ## remove .venv and every cache
 	@rm -rf $(VENV) dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
-	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks conformance -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # pip of the chosen Python puts uv into the new environment; uv does the rest from the lock file.
 $(BIN)/uv:

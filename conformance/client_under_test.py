@@ -1,4 +1,4 @@
-"""What each scenario of the conformance suite starts: Outfitter's pool, connection and link, with one behaviour for all.
+"""What each scenario of the conformance suite starts: Outfitter's pool, connection and link, always used alike.
 
 Connect, list the tools, call each with arguments made from its schema (or as the scenario says), and answer what the
 server asks with the defaults of its form. The suite appends its URL and describes the scenario in the environment.
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import anyio
+
 from outfitter.catalog import Agent, Catalog, MCPServer, ServerEntry, ServerRef, TimeLimits
 from outfitter.errors import OutfitterError, UpstreamError
 from outfitter.resolution import ArmedServer, Supply, arm, resolve
@@ -92,6 +93,17 @@ async def _call(connection: Connection, name: str, arguments: Message) -> None:
         print(f"{name}: {error!r} {error}", file=sys.stderr)
 
 
+async def _look_around(link: Link) -> None:
+    """Read every resource and prompt of a server that offers some, as a curious client would."""
+    offered = link.agreement.capabilities
+    if "resources" in offered:
+        for resource in await link.list_all("resources/list", "resources"):
+            await link.converse("resources/read", {"uri": resource["uri"]})
+    if "prompts" in offered:
+        for prompt in await link.list_all("prompts/list", "prompts"):
+            await link.converse("prompts/get", {"name": prompt["name"]})
+
+
 async def main(url: str) -> None:
     """Everything the suite wants to see."""
     async with Pool(patience=Patience(tries=1), sign_in=_sign_in) as pool:
@@ -99,6 +111,7 @@ async def main(url: str) -> None:
         tools = {str(tool["name"]): tool for tool in await connection.use(Link.list_tools)}
         for name, arguments in _calls(tools):
             await _call(connection, name, arguments)
+        await connection.use(_look_around)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from typing import Any
 
 from conformance.setup import SetupFailed, cache_folder, install, node_path, suite_path
@@ -40,19 +41,18 @@ class Report:
         return "\n".join([f"  {self.scenario:<44} {self.passed:>3}  {verdict}", *(f"      {f}" for f in self.faults)])
 
 
-def _suite(*arguments: str, seconds: float) -> str:
-    """What the suite prints."""
+def _suite(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """The suite's exit status, and all it prints."""
     environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
-    done = subprocess.run(
+    return subprocess.run(
         [str(node_path()), str(suite_path()), *arguments],
-        capture_output=True, text=True, check=False, timeout=seconds, env=environment, cwd=_ROOT,
+        stdout=PIPE, stderr=STDOUT, text=True, check=False, timeout=seconds, env=environment, cwd=_ROOT,
     )  # fmt: skip
-    return done.stdout + done.stderr
 
 
 def list_scenarios(revision: str) -> list[str]:
     """The scored client scenarios of a revision."""
-    text = _suite("list", "--requirements", revision, seconds=_SCENARIO_SECONDS)
+    text = _suite("list", "--requirements", revision, seconds=_SCENARIO_SECONDS).stdout
     scored = text.partition("Client scenarios")[2].partition("Run and reported")[0]
     return _LISTED.findall(scored)
 
@@ -62,15 +62,18 @@ def run_scenario(revision: str, scenario: str, folder: Path) -> Report:
     command = f"{shlex.quote(sys.executable)} -W ignore -m conformance.client_under_test"
     out = folder / scenario.replace("/", "_")
     try:
-        text = _suite(
+        done = _suite(
             "client", "--command", command, "--scenario", scenario, "--spec-version", revision,
             "--timeout", str(_SCENARIO_SECONDS * 1000), "-o", str(out), seconds=_SCENARIO_SECONDS * 1.5,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Report(scenario, 0, (f"the suite did not end within {_SCENARIO_SECONDS * 1.5:.0f} s",))
     out.mkdir(parents=True, exist_ok=True)
-    (out / "suite.log").write_text(text, encoding="utf-8")
-    return _report(scenario, list(_checks(out)), out)
+    (out / "suite.log").write_text(done.stdout, encoding="utf-8")
+    report = _report(scenario, list(_checks(out)), out)
+    if done.returncode != 0 and not report.faults:
+        return replace(report, faults=(f"the suite is not content; see {out / 'suite.log'}",))
+    return report
 
 
 def _checks(out: Path) -> Iterator[dict[str, Any]]:

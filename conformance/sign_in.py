@@ -1,8 +1,8 @@
 """Interactive OAuth lent by the official SDK, so that the suite's sign-in scenarios can drive Outfitter's wire.
 
 The SDK writes its flow as a generator that yields requests and wants their responses. ``SdkAuthorizer`` runs it for one
-refused request: it hands in the refusal, sends what the flow asks for, and stops when the flow gives the refused request
-back with its new header. The person at the browser is played by ``visit``: it follows the first redirect.
+refused request: it hands in the refusal, sends what the flow asks for, and stops when the flow gives the refused
+request back with its new header. A browser that follows the first redirect plays the person who agrees.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from mcp.shared.auth import (
     OAuthClientMetadata,
     OAuthToken,
 )
-from outfitter.basics import Secret
 from pydantic import AnyUrl
+
+from outfitter.basics import Secret
 
 _REDIRECT = AnyUrl("http://localhost:3000/callback")
 _METADATA_URL = "https://conformance-test.local/client-metadata.json"

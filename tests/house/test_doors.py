@@ -21,7 +21,7 @@ from tests.house.tree import (
     write_tree,
 )
 
-USERS = ("tests", "benchmarks", "examples")
+USERS = ("tests", "benchmarks", "conformance", "examples")
 
 
 def door_findings(root: Path) -> list[str]:

@@ -10,11 +10,12 @@ import resource
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
+from typing import Literal
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from outfitter.catalog import MCPServer
@@ -27,7 +28,6 @@ from tests.upstream.stdio_kit import open_files, zombies
 
 pytestmark = pytest.mark.anyio
 CONCURRENCY = 64
-_PAGE = resource.getpagesize()
 
 
 @asynccontextmanager
@@ -67,27 +67,35 @@ async def live(servers: list[ArmedServer], lives: int, at_once: int) -> None:
             group.start_soon(worker)
 
 
-def ours_alive() -> int:
-    """How many objects of our own are still there after a collection."""
-    gc.collect()
-    return sum(str(type(thing).__module__).startswith("outfitter.upstream") for thing in gc.get_objects())
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What this process holds at a moment."""
+
+    files: int
+    children: list[int]
+    tasks: int
+    objects: int
+    """Objects of upstream that are alive."""
+
+    @classmethod
+    def now(cls) -> Footprint:
+        gc.collect()
+        ours = sum(str(type(thing).__module__).startswith("outfitter.upstream") for thing in gc.get_objects())
+        return cls(open_files(), children_running(), len(asyncio.all_tasks()), ours)
 
 
 def memory_in_use() -> int:
     """The bytes of memory that this process has."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 async def check_nothing_is_left(run: Callable[[int], Awaitable[None]], warm_up: int, lives: int) -> None:
-    """After a few lives to warm up, many more leave files, children, tasks, objects and memory as they were."""
+    """After a few lives to warm up, many more leave everything as it was."""
     await run(warm_up)
-    files, children, ours, memory = open_files(), children_running(), ours_alive(), memory_in_use()
+    before, memory = Footprint.now(), memory_in_use()
     await run(lives)
     assert zombies() == []
-    assert children_running() == children
-    assert open_files() <= files
-    assert len(asyncio.all_tasks()) == 1
-    assert ours_alive() <= ours
+    assert Footprint.now() == before
     assert memory_in_use() - memory < 16 * 1024 * 1024
 
 
@@ -126,7 +134,7 @@ async def call_many(connection: Connection, calls: int = 10_000) -> None:
 
 @pytest.mark.promise("LINK-UNCROSSED", "NO-CROSSED-REPLIES")
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-async def test_ten_thousand_calls_on_one_process_are_not_crossed(era: str) -> None:
+async def test_ten_thousand_calls_on_one_process_are_not_crossed(era: Literal["legacy", "modern"]) -> None:
     async with Pool(patience=QUICK) as pool:
         await call_many(pool.connect(armed(stdio_server(Script(eras=(era,))))))
 

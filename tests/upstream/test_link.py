@@ -10,8 +10,8 @@ import pytest
 from outfitter.catalog import TimeLimits
 from outfitter.errors import ProtocolViolation, UpstreamError, UpstreamTimeout
 from outfitter.testing import SLOPPY_TOOLS, EndlessCursor, Hang, Script, When
-from outfitter.upstream import Era, Message, State
-from tests.upstream.stage import ERAS, TRANSPORTS, Answering, connected
+from outfitter.upstream import Era, Message, Pool, State
+from tests.upstream.stage import ERAS, QUICK, TRANSPORTS, Answering, connected, on_stage
 
 pytestmark = [
     pytest.mark.anyio,
@@ -179,3 +179,20 @@ async def test_resources_prompts_and_completion_come_through(transport: str, era
         asked = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "wor"}}
         completed = await connection.use(lambda link: link.request("completion/complete", asked))
         assert completed["completion"]["values"] == ["world", "work"]
+
+
+@pytest.mark.promise("LINK-CHANGES")
+async def test_a_changed_list_is_heard_of(transport: str, era: str) -> None:
+    heard = anyio.Event()
+
+    def hear(message: Message) -> None:
+        if message["method"] == "notifications/tools/list_changed":
+            heard.set()
+
+    async with on_stage(script(era), transport) as server, Pool(patience=QUICK) as pool:
+        connection = pool.connect(server, on_notice=hear)
+        if transport == "http" or era == "modern":
+            await connection.use(lambda link: link.call_tool("stats", {"until_listeners": 1}))
+        await connection.use(lambda link: link.call_tool("touch", {"list": "tools"}))
+        with anyio.fail_after(10):
+            await heard.wait()

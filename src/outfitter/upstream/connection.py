@@ -15,7 +15,7 @@ from typing import TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from outfitter.errors import NeedsAuth, OutfitterError, UpstreamDown, UpstreamLost
+from outfitter.errors import NeedsAuth, OutfitterError, UpstreamDown, UpstreamError, UpstreamLost
 from outfitter.resolution import ArmedServer
 from outfitter.upstream.eras import Agreement, Era
 from outfitter.upstream.lifecycle import Happening, Health, Patience, State
@@ -179,12 +179,24 @@ class Connection:
         """Wait for the wire to go, or for nobody to use it any more."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._watch_wire, link, group)
+            if self.on_notice is not None:
+                group.start_soon(self._listen, link)
             if self.idle_seconds is not None:
                 group.start_soon(self._watch_idle, self.idle_seconds, group)
 
     async def _watch_wire(self, link: Link, group: TaskGroup) -> None:
         self._note(Happening.LOST, await link.wait_lost())
         group.cancel_scope.cancel()
+
+    async def _listen(self, link: Link) -> None:
+        """Keep the stream of changes open as long as the server has one."""
+        while link.is_usable and link.agreement.era is Era.MODERN:
+            try:
+                await link.listen()
+            except UpstreamError:
+                return
+            except OutfitterError:
+                await anyio.sleep(self.patience.longest_wait)
 
     async def _watch_idle(self, seconds: float, group: TaskGroup) -> None:
         self._last_used = anyio.current_time()

@@ -39,6 +39,8 @@ MAX_ROUNDS = 10
 _TELL_SECONDS = 1.0
 _PROBE_SECONDS = 10.0
 _METHOD_NOT_FOUND = -32601
+_ALL_DAY = TimeLimits.of(call=24 * 3600.0)
+_CHANGES = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 _OPENING = frozenset({"initialize", "server/discover"})
 _INPUT_REQUIRED = "input_required"
 
@@ -303,6 +305,13 @@ class Link:
             seen.add(cursor)
             params = {"cursor": cursor}
         raise ProtocolViolation(f"{method} does not end after {MAX_PAGES} pages", where=self._name)
+
+    async def listen(self) -> None:
+        """Hear of changed lists until the server ends the stream; the handshake era hears by itself."""
+        if self.agreement.era is Era.MODERN:
+            await self.request(
+                "subscriptions/listen", {"notifications": dict.fromkeys(_CHANGES, True)}, limits=_ALL_DAY
+            )
 
     # ── opening ──
 
