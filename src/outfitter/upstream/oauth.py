@@ -29,7 +29,7 @@ _ANSWER_LIMIT = 256 * 1024
 _FETCH_SECONDS = 30.0
 _DEFAULT_LIFE, _LONGEST_LIFE = 300, 7 * 24 * 3600
 _MARGIN_SECONDS, _MARGIN_SHARE = 30.0, 0.1
-_REFUSED, _UNAUTHORIZED, _SERVER_FAULT = 400, 401, 500
+_REFUSED, _UNAUTHORIZED, _TOO_MANY, _SERVER_FAULT = 400, 401, 429, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class ClientCredentialsAuthorizer:
         endpoint = self._endpoint(in_body=in_body)
         async with self.client.exchange(endpoint, "POST", _FORM, self._form(in_body=in_body)) as response:
             body = await read_body(response, _ANSWER_LIMIT)
-            if response.status >= _SERVER_FAULT:
+            if response.status == _TOO_MANY or response.status >= _SERVER_FAULT:
                 raise UpstreamLost(f"it answered {response.status}")
             return _Answer(response.status, _read_object(body), endpoint)
 
