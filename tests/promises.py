@@ -155,6 +155,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("LINK-ERA", "The era of a server is found by asking once, and both eras are spoken.", "design 3.16"),
     Promise("LINK-RAW", "Nothing of a server's answer is lost or refused because it is unusual.", "design 3.16"),
     Promise("LINK-CHANGES", "A changed list is heard of on every transport and in both eras.", "design 3.16"),
+    Promise("POOL-FORGETS", "A pool lets go of connections that nobody uses any more.", "design 3.14"),
     Promise("LINK-ASKED", "What a server asks reaches whoever can answer, or is declined.", "design 3.16"),
     Promise("LINK-UNCROSSED", "Calls made at once get their own answers.", "design 3.16"),
     Promise("LINK-STATES", "A failing server rests, says how long, and comes back by itself.", "design 3.14"),

@@ -227,3 +227,16 @@ async def test_a_call_longer_than_the_connect_limit_is_fine() -> None:
     limits = TimeLimits(connect=5.0, call=10.0, total=20.0)
     async with connected(Script(), "stdio", limits=limits) as connection:
         await connection.use(lambda link: link.call_tool("sleep", {"seconds": 0.3}))
+
+
+@pytest.mark.promise("POOL-FORGETS")
+async def test_a_pool_lets_go_of_what_nobody_uses_any_more() -> None:
+    async with serve_http(Script(eras=("modern",))) as served, Pool(patience=QUICK, idle_seconds=0.05) as pool:
+        first = pool.connect(armed(MCPServer.http("scripted", served.url), X_N="first"))
+        for number in range(400):
+            connection = pool.connect(armed(MCPServer.http("scripted", served.url), X_N=str(number)))
+            if number % 40 == 0:
+                assert await is_healthy(connection)
+                await anyio.sleep(0.1)
+        assert len(pool.connections()) < 200
+        assert await is_healthy(first)

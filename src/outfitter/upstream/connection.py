@@ -1,6 +1,7 @@
 """One server kept usable: opened when first needed, reopened when lost, rested when it keeps failing.
 
-One task (``Connection.run``) owns the link: it opens and closes it. Requests come from any task and wait, bounded,
+One task (``Connection.run``) owns the link: it opens and closes it. The task is started when the server is needed and
+ends when it is not. Requests come from any task and wait, bounded,
 until the link is ready. A request that may have reached the server is never repeated; one that certainly did not is,
 once. One failing request does not disturb the others: only a wire that is gone for good takes the link with it.
 """
@@ -24,6 +25,7 @@ from outfitter.upstream.wire import SessionLost
 
 T = TypeVar("T")
 Use = Callable[[Link], Awaitable[T]]
+Start = Callable[["Connection"], None]
 
 
 @dataclass(slots=True)
@@ -32,6 +34,7 @@ class Connection:
 
     server: ArmedServer
     open_wire: OpenWire
+    start: Start
     peer: Peer | None = None
     on_notice: OnNotice | None = None
     patience: Patience = field(default_factory=Patience)
@@ -42,7 +45,8 @@ class Connection:
     _in_use: int = 0
     _last_used: float = 0.0
     _dice: random.Random = field(default_factory=random.Random)
-    _wanted: anyio.Event = field(default_factory=anyio.Event)
+    _is_wanted: bool = False
+    _is_running: bool = False
     _changed: anyio.Event = field(default_factory=anyio.Event)
     _renewing: anyio.Lock = field(default_factory=anyio.Lock)
     _failures: int = 0
@@ -120,9 +124,21 @@ class Connection:
                 if self._link is not None and self._link.is_usable:
                     self._claim_probe()
                     return self._link
-                self._wanted.set()
+                self._want()
                 await self._changed.wait()
         raise UpstreamDown(f"not ready within {limit:.0f} s", retry_after=self.patience.cooldown, where=self.name)
+
+    def _want(self) -> None:
+        """Have the owner open the link; start the owner when there is none."""
+        self._is_wanted = True
+        if not self._is_running:
+            self.start(self)
+            self._is_running = True
+
+    def is_forgettable(self, now: float, seconds: float) -> bool:
+        """Whether nobody has used it for so long, and nothing about it needs to be remembered."""
+        is_quiet = not (self._is_running or self._in_use) and self._last_used + seconds < now
+        return is_quiet and self.health.refusal(now, self.name) is None
 
     def _claim_probe(self) -> None:
         """After a rest one request goes first; the others wait for what becomes of it."""
@@ -132,12 +148,15 @@ class Connection:
     # ── owning it, in one task ──
 
     async def run(self) -> None:
-        """Open, keep and reopen the link until cancelled."""
-        while True:
-            await self._wanted.wait()
-            self._wanted = anyio.Event()
-            if self.health.refusal(anyio.current_time(), self.name) is None:
-                await self._keep_open()
+        """Open, keep and reopen the link as long as somebody wants it; cancelled when the pool closes."""
+        try:
+            while self._is_wanted:
+                self._is_wanted = False
+                if self.health.refusal(anyio.current_time(), self.name) is None:
+                    await self._keep_open()
+                self._tell_waiters()
+        finally:
+            self._is_running = False
             self._tell_waiters()
 
     async def _keep_open(self) -> None:

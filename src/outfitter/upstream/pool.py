@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SignIn = Callable[[ArmedServer], "Authorizer | None"]
 
 
+_FEW = 64
+
+
 def share_key(server: ArmedServer) -> Secret:
     """What must be equal for two servers to share: a digest of the transport with everything filled in."""
     transport = server.transport
@@ -73,6 +76,7 @@ class Pool:
     _shared: dict[Secret, Connection] = field(default_factory=dict[Secret, Connection])
     _authorizers: dict[ArmedCredentials, Authorizer] = field(default_factory=dict["ArmedCredentials", "Authorizer"])
     _all: list[Connection] = field(default_factory=list[Connection])
+    _sweep_at: int = _FEW
 
     async def __aenter__(self) -> Self:
         """Open the pool; reap what a dead process of ours left behind."""
@@ -101,15 +105,28 @@ class Pool:
         key = share_key(server)
         if may_share and key in self._shared:
             return self._shared[key]
-        is_process = isinstance(server.transport, ArmedStdio)
-        connection = Connection(
-            server, self._open_wire, peer, on_notice, self.patience, self.idle_seconds if is_process else None
-        )
+        idle = self.idle_seconds if on_notice is None else None
+        connection = Connection(server, self._open_wire, self._start, peer, on_notice, self.patience, idle)
+        self._forget_unused()
         self._all.append(connection)
         if may_share:
             self._shared[key] = connection
-        self._group.start_soon(connection.run)
         return connection
+
+    def _start(self, connection: Connection) -> None:
+        if self._group is None:
+            raise UpstreamDown("the pool is closed", retry_after=0.0)
+        self._group.start_soon(connection.run)
+
+    def _forget_unused(self) -> None:
+        """Let go of connections that nobody uses any more, each time their number has doubled."""
+        if len(self._all) < self._sweep_at or self.idle_seconds is None:
+            return
+        now, idle = anyio.current_time(), self.idle_seconds
+        self._all = [connection for connection in self._all if not connection.is_forgettable(now, idle)]
+        kept = set(map(id, self._all))
+        self._shared = {key: connection for key, connection in self._shared.items() if id(connection) in kept}
+        self._sweep_at = max(_FEW, 2 * len(self._all))
 
     def connections(self) -> tuple[Connection, ...]:
         """Every connection, open or not."""
