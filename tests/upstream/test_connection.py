@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import pytest
@@ -240,3 +242,32 @@ async def test_a_pool_lets_go_of_what_nobody_uses_any_more() -> None:
                 await anyio.sleep(0.1)
         assert len(pool.connections()) < 200
         assert await is_healthy(first)
+
+
+SHORT_LIVED = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"jsonrpc": "2.0", "id": asked.get("id")}
+    if asked["method"] == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
+    else:
+        answer["error"] = {"code": -32601, "message": "?"}
+    print(json.dumps(answer), flush=True)
+    if asked["method"] == "initialize":
+        sys.exit("gone again")
+"""
+
+
+@pytest.mark.promise("LINK-STATES")
+async def test_a_server_that_dies_after_every_handshake_is_not_started_for_ever(tmp_path: Path) -> None:
+    program = tmp_path / "short_lived.py"
+    program.write_text(SHORT_LIVED, encoding="utf-8")
+    async with Pool(patience=QUICK) as pool:
+        connection = pool.connect(armed(MCPServer.stdio("short", sys.executable, (str(program),))))
+        for _ in range(QUICK.tries):
+            with anyio.fail_after(20), pytest.raises(OutfitterError):
+                await connection.use(echo)
+        assert connection.health.state is State.DOWN
+        with pytest.raises(UpstreamDown, match="gone again"):
+            await connection.use(echo)

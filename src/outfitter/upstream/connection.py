@@ -8,6 +8,7 @@ once. One failing request does not disturb the others: only a wire that is gone 
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from outfitter.upstream.link import Link, OnNotice, OpenWire, Peer, open_link
 from outfitter.upstream.wire import SessionLost
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 Use = Callable[[Link], Awaitable[T]]
 Start = Callable[["Connection"], None]
 
@@ -82,7 +84,8 @@ class Connection:
             await self._renew_session(link, session)
             raise
         except UpstreamLost as lost:
-            self._count_failure(lost)
+            if link.is_usable:
+                self._count_failure(lost)
             raise
         except NeedsAuth as refused:
             self._rest(Happening.REFUSED, refused)
@@ -100,7 +103,7 @@ class Connection:
                 await link.renew()
 
     def _count_failure(self, error: OutfitterError) -> None:
-        """Rest the server when it loses one request after the other."""
+        """Rest the server when it loses one request, or one life, after the other with no success between them."""
         self._failures += 1
         if self._failures >= self.patience.tries:
             self._note(Happening.LOST, error)
@@ -173,6 +176,10 @@ class Connection:
             except OutfitterError as error:
                 self._note(Happening.LOST, error)
                 continue
+            except Exception as error:  # noqa: BLE001 - the link loop is a named edge: one link must not end the others
+                _log.exception("the link to %s ended by a fault of ours", self.name)
+                self._note(Happening.LOST, UpstreamLost(f"the link broke: {type(error).__name__}", may_have_run=True))
+                continue
             return
         self._rest(Happening.GAVE_UP, self.health.last_error)
 
@@ -184,7 +191,7 @@ class Connection:
                 self.server, self.open_wire, peer=self.peer, on_notice=self.on_notice, known=self.era
             ) as link:
                 opened, self.era = True, link.agreement.era
-                self._link, self._failures = link, 0
+                self._link = link
                 self._note(Happening.OPENED)
                 self._tell_waiters()
                 await self._until_over(link)
@@ -204,7 +211,9 @@ class Connection:
                 group.start_soon(self._watch_idle, self.idle_seconds, group)
 
     async def _watch_wire(self, link: Link, group: TaskGroup) -> None:
-        self._note(Happening.LOST, await link.wait_lost())
+        error = await link.wait_lost()
+        self._note(Happening.LOST, error)
+        self._count_failure(error)
         group.cancel_scope.cancel()
 
     async def _listen(self, link: Link) -> None:
