@@ -12,7 +12,7 @@ from tests.cli.terminal import Terminal
 
 COMMANDS = [
     "init", "demo", "validate", "servers", "capabilities", "agents", "explain", "why-not", "import", "export",
-    "migrate", "doctor", "completion",
+    "migrate", "doctor", "completion", "connect", "tools", "call", "approve",
 ]  # fmt: skip
 
 

@@ -112,3 +112,9 @@ def test_doctor_live_connects_what_is_used_and_nothing_else(live: Terminal) -> N
     assert findings["one"]["verdict"] == "ok"
     assert "modern 2026-07-28" in findings["one"]["message"]
     assert findings["dead"]["verdict"] == "fail"
+
+
+def test_approve_forgets_what_was_recorded(live: Terminal) -> None:
+    assert live.run("connect", "free").code == 0
+    assert live.run("approve", "one", "--json").json() == {"server": "one", "forgotten": 1}
+    assert live.run("approve", "nobody").code == 4

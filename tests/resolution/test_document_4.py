@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from outfitter.basics import Level
+from outfitter.basics import Level, Secret
 from outfitter.catalog import Auth0M2M, ClientCredentials, JsonValue
 from outfitter.errors import Refused
-from outfitter.resolution import arm, blueprint, explain, resolve
+from outfitter.resolution import ArmedCredentials, arm, blueprint, explain, resolve
 from tests.shelf import a_catalog, a_run, blank_headers, codes_of, sent_headers, supply_of
 
 CONTEXT_STORE = """{
@@ -231,6 +231,12 @@ ORCHESTRATOR = """{
     }
   }
 }"""
+AUTH0 = {
+    "AUTH0_DOMAIN": "team.example.com",
+    "AUTH0_CLIENT_ID": "runner",
+    "AUTH0_CLIENT_SECRET": "made-up",
+    "AUTH0_AUDIENCE": "orchestrator",
+}
 LEAD = '{"mcpServers": {"orchestrator": {"ref": "orchestrator"}}}'
 
 
@@ -238,9 +244,12 @@ LEAD = '{"mcpServers": {"orchestrator": {"ref": "orchestrator"}}}'
 def test_the_orchestrator_gets_its_url_and_session_from_the_runner() -> None:
     plan = resolve("lead", a_catalog({"orchestrator": ORCHESTRATOR}, {"lead": LEAD}), a_run('{"agent_name": "lead"}'))
     runtime = {"runtime.session_id": "ses-7", "runner.orchestrator_mcp_url": "http://127.0.0.1:51234/mcp"}
-    server = arm(plan, supply_of(runtime=runtime)).servers["orchestrator"]
-    assert sent_headers(plan, "orchestrator", supply_of(runtime=runtime)) == {"X-Agent-Session-Id": "ses-7"}
-    assert server.auth == Auth0M2M()
+    server = arm(plan, supply_of(AUTH0, runtime=runtime)).servers["orchestrator"]
+    assert sent_headers(plan, "orchestrator", supply_of(AUTH0, runtime=runtime)) == {"X-Agent-Session-Id": "ses-7"}
+    assert plan.servers["orchestrator"].auth == Auth0M2M()
+    assert isinstance(server.auth, ArmedCredentials)
+    assert server.auth.token_url == Secret("https://team.example.com/oauth/token")
+    assert server.auth.audience == Secret("orchestrator")
     assert getattr(server.transport, "url").reveal() == "http://127.0.0.1:51234/mcp"  # noqa: B009 (either transport)
 
 
@@ -262,7 +271,8 @@ def test_a_child_gets_its_own_session_id_and_not_its_parents() -> None:
     parent = resolve("lead", catalog, a_run('{"agent_name": "lead", "session_id": "ses-parent"}'))
     child = resolve("lead", catalog, a_run('{"agent_name": "lead", "session_id": "ses-child"}'), parent)
     runtime = {"runtime.session_id": "ses-child", "runner.orchestrator_mcp_url": "http://127.0.0.1:1/mcp"}
-    assert sent_headers(child, "orchestrator", supply_of(runtime=runtime)) == {"X-Agent-Session-Id": "ses-child"}
+    supply = supply_of(AUTH0, runtime=runtime)
+    assert sent_headers(child, "orchestrator", supply) == {"X-Agent-Session-Id": "ses-child"}
 
 
 @pytest.mark.promise("DOC4-CREDENTIALS")

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from outfitter.basics import Secret
 from outfitter.catalog import Agent, Catalog, MCPServer, ServerEntry, ServerRef
 from outfitter.errors import CommandForbidden, Refused, UpstreamLost
 from outfitter.resolution import Supply, arm, resolve
-from outfitter.upstream import SpawnRules, inline_code_fault, prepare_launch, require, secret_argument
+from outfitter.upstream import (
+    ProgramChanged,
+    ProgramRegister,
+    SpawnRules,
+    inline_code_fault,
+    prepare_launch,
+    require,
+    secret_argument,
+)
 from tests.upstream.stage import armed
 
 
@@ -66,3 +77,47 @@ def test_a_required_server_that_is_gone_refuses_the_run_and_an_optional_one_does
     require({"a": UpstreamLost("gone")}, planned)
     with pytest.raises(Refused, match="gone"):
         require({"a": UpstreamLost("fine"), "b": UpstreamLost("gone")}, planned)
+
+
+def _program(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    program = folder / "server-program"
+    program.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.promise("P07")
+def test_a_program_that_was_replaced_is_refused_until_it_is_approved(tmp_path: Path) -> None:
+    program = _program(tmp_path / "bin", "exit 0")
+    register = ProgramRegister(tmp_path / "state")
+    rules, server = SpawnRules(programs=register), armed(MCPServer.stdio("x", str(program)))
+    assert prepare_launch(server, rules).program == program
+    assert prepare_launch(server, rules).program == program
+    _program(tmp_path / "bin", "exit 1")
+    with pytest.raises(ProgramChanged, match="was replaced") as raised:
+        prepare_launch(server, rules)
+    assert raised.value.code == "exec_changed"
+    assert register.approve("x") == 1
+    assert prepare_launch(server, rules).program == program
+
+
+@pytest.mark.promise("P07")
+def test_a_program_planted_earlier_on_the_path_is_noticed(tmp_path: Path) -> None:
+    real, planted = tmp_path / "real", tmp_path / "planted"
+    _program(real, "exit 0")
+    rules = SpawnRules(programs=ProgramRegister(tmp_path / "state"))
+    server = armed(MCPServer.stdio("x", "server-program"))
+    path = f"{planted}{os.pathsep}{real}"
+    assert prepare_launch(server, rules, {"PATH": path}).program == real / "server-program"
+    _program(planted, "exit 0")
+    with pytest.raises(ProgramChanged, match="is now found at"):
+        prepare_launch(server, rules, {"PATH": path})
+
+
+def test_a_touched_program_with_the_same_content_is_the_same_program(tmp_path: Path) -> None:
+    program = _program(tmp_path / "bin", "exit 0")
+    rules, server = SpawnRules(programs=ProgramRegister(tmp_path / "state")), armed(MCPServer.stdio("x", str(program)))
+    prepare_launch(server, rules)
+    os.utime(program, (1, 1))
+    assert prepare_launch(server, rules).program == program

@@ -275,3 +275,27 @@ async def test_a_server_that_dies_after_every_handshake_is_not_started_for_ever(
         assert len(errors) <= 2 * QUICK.tries
         assert "gone again" in str(errors[-1])
         assert connection.health.state is State.DOWN
+
+
+@pytest.mark.promise("F27")
+async def test_a_pool_closed_under_fifty_calls_ends_them_all_within_a_bound() -> None:
+    ended: list[OutfitterError] = []
+
+    async def call(connection: Connection) -> None:
+        try:
+            await connection.use(lambda link: link.call_tool("sleep", {"seconds": 60}))
+        except OutfitterError as error:
+            ended.append(error)
+
+    async with on_stage(Script(), "stdio") as server, anyio.create_task_group() as group:
+        async with Pool(patience=QUICK) as pool:
+            connection = pool.connect(server)
+            assert await is_healthy(connection)
+            for _ in range(50):
+                group.start_soon(call, connection)
+            await anyio.wait_all_tasks_blocked()
+            start = anyio.current_time()
+        assert anyio.current_time() - start < 15
+        with pytest.raises(UpstreamDown):
+            pool.connect(server)
+    assert len(ended) == 50

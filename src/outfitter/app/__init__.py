@@ -3,7 +3,7 @@
 from outfitter.app.demo import GITIGNORE, write_demo
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
 from outfitter.app.exchange import Merge, entries_of, merge_catalog
-from outfitter.app.live import LiveTools, Outfit, arm_plan, plan_of
+from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of
 from outfitter.app.settings import Settings
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "arm_plan",
     "entries_of",
     "examine",
+    "make_pool",
     "merge_catalog",
     "plan_of",
     "write_demo",

@@ -11,7 +11,7 @@ from outfitter.catalog import Agent, Catalog, JsonValue, NameMap, ServerRef, Too
 from outfitter.errors import CallDenied, NotFound, OutfitterError
 from outfitter.policy import Ask, Deny
 from outfitter.resolution import ArmedServer, RunPlan, arm_each, resolve, wants_of
-from outfitter.upstream import fetch_supply, make_providers
+from outfitter.upstream import Pool, ProcessJournal, ProgramRegister, SpawnRules, fetch_supply, make_providers
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,12 @@ def arm_plan(plan: RunPlan, environment: Mapping[str, str], settings: Settings) 
     """The plan's servers with this machine's variables and secrets."""
     supply = fetch_supply(wants_of(plan), environment, make_providers(environment, settings.secrets))
     return Outfit(plan, arm_each(plan, supply))
+
+
+def make_pool(settings: Settings) -> Pool:
+    """The pool of a process: it records what it starts, and starts only programs that stayed what they were."""
+    rules = SpawnRules(programs=ProgramRegister(settings.state / "programs"))
+    return Pool(journal=ProcessJournal(settings.state / "processes"), rules=rules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,13 @@ class Settings:
     secrets: Path = field(default=Path("outfitter/secrets"), metadata={"env": "OUTFITTER_SECRETS"})
     """The folder that ``file:`` secrets are read from; by default ``secrets`` inside the catalog folder."""
 
+    state: Path = field(default=Path("~/.local/state/outfitter"), metadata={"env": "OUTFITTER_STATE"})
+    """The folder for what Outfitter remembers between starts: running processes, approved programs."""
+
     @classmethod
     def read(cls, environment: Mapping[str, str], *, catalog: Path | None = None) -> Settings:
         """The settings that the environment gives; an explicit catalog folder wins."""
         folder = catalog or Path(environment.get("OUTFITTER_CATALOG") or "outfitter")
         secrets = environment.get("OUTFITTER_SECRETS")
-        return cls(catalog=folder, secrets=Path(secrets) if secrets else folder / "secrets")
+        state = Path(environment.get("OUTFITTER_STATE") or "~/.local/state/outfitter").expanduser()
+        return cls(folder, Path(secrets) if secrets else folder / "secrets", state)

@@ -30,9 +30,14 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True)
 class Auth0M2M:
-    """The runner's own machine-to-machine sign-in, for the orchestrator server."""
+    """The runner's own machine-to-machine sign-in, for the orchestrator server. AUTH0_… variables name the client."""
 
     audience: str = ""
+
+    def as_credentials(self) -> ClientCredentials:
+        """The client credentials it stands for."""
+        places = ("https://${AUTH0_DOMAIN}/oauth/token", "${AUTH0_CLIENT_ID}", "${AUTH0_CLIENT_SECRET}")
+        return ClientCredentials(*places, audience=self.audience or "${AUTH0_AUDIENCE}")
 
 
 Auth: TypeAlias = NoAuth | ClientCredentials | Auth0M2M

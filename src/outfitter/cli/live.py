@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 import click
 
-from outfitter.app import Finding, LiveTools, Outfit, Verdict, arm_plan, plan_of
+from outfitter.app import Finding, LiveTools, Outfit, Verdict, arm_plan, make_pool, plan_of
 from outfitter.catalog import Agent, Catalog, JsonValue, ServerRef
 from outfitter.cli.console import (
     complete_names,
@@ -25,7 +25,7 @@ from outfitter.cli.console import (
 )
 from outfitter.errors import Invalid, OutfitterError
 from outfitter.resolution import resolve
-from outfitter.upstream import Connection, Link, Message, Pool, connect_all
+from outfitter.upstream import Connection, Link, Message, Pool, ProgramRegister, connect_all
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -47,7 +47,7 @@ def _in_pool(outfit: Outfit, job: Callable[[Pool, dict[str, Connection | Outfitt
             waiting.discard(alias)
             status.update(f"connecting {', '.join(sorted(waiting))}" if waiting else "")
 
-        async with Pool() as pool:
+        async with make_pool(settings()) as pool:
             found = await connect_all(pool, outfit.servers, tell)
             status.stop()
             return await job(pool, found)
@@ -132,6 +132,24 @@ async def _list_live(outfit: Outfit, only: str | None, found: dict[str, Connecti
             continue
         listed[alias] = await connection.use(lambda link: link.list_tools())
     return LiveTools.of(outfit.plan, cast("dict[str, list[dict[str, JsonValue]]]", listed))
+
+
+@click.command("approve")
+@click.argument("server", shell_complete=complete_names("servers"))
+@json_option
+def approve_command(server: str, as_json: bool) -> None:
+    r"""Approve the program of a stdio server as it is now, after it was replaced or is found elsewhere.
+
+    \b
+    Examples:
+      outfitter approve filesystem
+    """
+    load().server(server)
+    forgotten = ProgramRegister(settings().state / "programs").approve(server)
+    if as_json:
+        print_json({"server": server, "forgotten": forgotten})
+    else:
+        click.echo(f"The next start of '{server}' is recorded as approved ({forgotten} older records forgotten).")
 
 
 @click.command("tools")

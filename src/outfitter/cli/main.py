@@ -26,6 +26,7 @@ COMMANDS = {
     "connect": ("live", "Connect an agent's servers and say how it went."),
     "tools": ("live", "List the tools that an agent really gets."),
     "call": ("live", "Call one tool as an agent would."),
+    "approve": ("live", "Approve the program of a stdio server as it is now."),
     "import": ("exchange", "Bring servers from another program's file into the catalog."),
     "export": ("exchange", "Write servers in another program's format."),
     "migrate": ("exchange", "Turn inline servers into registry entries with refs."),

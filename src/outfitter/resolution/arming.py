@@ -77,7 +77,7 @@ class ArmedServer:
 
     planned: PlannedServer
     transport: ArmedStdio | ArmedRemote
-    auth: ArmedCredentials | NoAuth | Auth0M2M
+    auth: ArmedCredentials | NoAuth
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,10 @@ def _slots(server: PlannedServer) -> Iterator[_Slot]:
         yield _Slot(f"env/{name}", origin, Plain(value, authored=True))
     for name, header in server.headers.items():
         yield _Slot(f"headers/{name}", header.origin, header.value)
-    if isinstance(server.auth, ClientCredentials):
+    auth = server.auth.as_credentials() if isinstance(server.auth, Auth0M2M) else server.auth
+    if isinstance(auth, ClientCredentials):
         for name in _AUTH_FIELDS:
-            yield _Slot(f"auth/{name}", origin, Plain(getattr(server.auth, name), authored=True))
+            yield _Slot(f"auth/{name}", origin, Plain(getattr(auth, name), authored=True))
 
 
 def wants_of(plan: RunPlan) -> tuple[Want, ...]:
@@ -209,8 +210,8 @@ def _arm_remote(server: PlannedServer, filled: Mapping[str, Secret]) -> ArmedRem
     return ArmedRemote(url, headers, is_sse=isinstance(server.definition.value.transport, SseTransport))
 
 
-def _arm_auth(server: PlannedServer, filled: Mapping[str, Secret]) -> ArmedCredentials | NoAuth | Auth0M2M:
-    if not isinstance(server.auth, ClientCredentials):
+def _arm_auth(server: PlannedServer, filled: Mapping[str, Secret]) -> ArmedCredentials | NoAuth:
+    if isinstance(server.auth, NoAuth):
         return server.auth
     return ArmedCredentials(**{name: filled[f"auth/{name}"] for name in _AUTH_FIELDS})
 

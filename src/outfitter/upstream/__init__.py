@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.pool import Pool, connect_all, require, share_key
     from outfitter.upstream.portal import SyncPool
     from outfitter.upstream.processes import StopTimes
+    from outfitter.upstream.programs import ProgramChanged, ProgramRegister
     from outfitter.upstream.secrets import (
         DefaultSecrets,
         EnvironmentSecrets,
@@ -72,6 +73,7 @@ _FILES = {
     "oauth": ("ClientCredentialsAuthorizer",),
     "pool": ("Pool", "connect_all", "require", "share_key"),
     "portal": ("SyncPool",),
+    "programs": ("ProgramChanged", "ProgramRegister"),
     "secrets": (
         "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider",
         "VaultSecrets", "fetch_supply",
@@ -109,6 +111,8 @@ __all__ = [
     "Peer",
     "Pool",
     "ProcessJournal",
+    "ProgramChanged",
+    "ProgramRegister",
     "SecretProvider",
     "ServerEvent",
     "SessionLost",

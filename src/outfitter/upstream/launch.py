@@ -18,6 +18,7 @@ from outfitter.basics import quote
 from outfitter.errors import CommandForbidden, InvalidServer, SpawnFailed
 from outfitter.resolution import ArmedServer, ArmedStdio
 from outfitter.upstream.commands import inline_code_fault, secret_argument
+from outfitter.upstream.programs import ProgramRegister
 from outfitter.upstream.sandbox import Room, Sandbox, wrap_argv
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR")
@@ -57,6 +58,8 @@ class SpawnRules:
     sandbox: Sandbox = "none"
     readable: tuple[Path, ...] = ()
     """What a sandboxed server may read below the hidden HOME and temporary folders."""
+    programs: ProgramRegister | None = None
+    """Where the program of each server is recorded, so that another one is noticed."""
     inline_code: bool = False
     """Whether a command line may carry code, as ``sh -c`` does."""
     secret_args: bool = False
@@ -95,6 +98,8 @@ def prepare_launch(
         env = clean_environment(armed, os.environ if environment is None else environment, rules.allowed_env)
         cwd = _working_folder(armed, rules.roots)
         program = _find_program(server, armed.command.reveal(), cwd, env.get("PATH", os.defpath))
+        if rules.programs is not None:
+            rules.programs.check(server.planned.definition.value.name, _written_command(server), program)
         argv = (str(program), *(arg.reveal() for arg in armed.args))
         room = Room(program, cwd, env.get("HOME"), env.get("PATH", os.defpath), rules.readable)
         argv = wrap_argv(rules.sandbox, argv, room)
