@@ -25,6 +25,7 @@ from outfitter.catalog.transports import (
 from outfitter.errors import InvalidServer
 
 EnvValue = str | SecretRef | Secret
+Sandbox = Literal["none", "isolated"]
 TransportName = Literal["stdio", "local", "sse", "http", "streamable-http"]
 
 
@@ -41,6 +42,7 @@ class ServerOptions(TypedDict, total=False):
     limits: TimeLimits
     required: bool
     shareable: bool
+    sandbox: Sandbox
 
 
 class ServerSpelling(ServerOptions, total=False):
@@ -66,6 +68,7 @@ class MCPServer:
     description: str
     required: bool
     shareable: bool
+    sandbox: Sandbox
 
     def __init__(
         self, name: str, transport: Transport | TransportName | None = None, **spelled: Unpack[ServerSpelling]
@@ -82,6 +85,7 @@ class MCPServer:
             "description": spelled.get("description") or "",
             "required": spelled.get("required", False),
             "shareable": spelled.get("shareable", True),
+            "sandbox": _read_sandbox(spelled),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -202,6 +206,13 @@ def _spell_remote(kind: str, spelled: ServerSpelling) -> RemoteTransport:
     if kind in {"http", "streamable-http"}:
         return StreamableHttpTransport(url, headers)
     raise InvalidServer(f"unknown transport '{kind}'", hint="use stdio, sse or http")
+
+
+def _read_sandbox(spelled: ServerSpelling) -> Sandbox:
+    sandbox = spelled.get("sandbox", "none")
+    if sandbox not in {"none", "isolated"}:
+        raise InvalidServer("the sandbox must be 'none' or 'isolated'")
+    return sandbox
 
 
 def _read_filter(spelled: ServerSpelling) -> ToolFilter:

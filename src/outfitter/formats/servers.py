@@ -62,6 +62,7 @@ DEFINITION_FIELDS = frozenset(
         "tool_prefix",
         "required",
         "shareable",
+        "sandbox",
     ]
 )
 _ENTRY_FIELDS = DEFINITION_FIELDS | {
@@ -112,6 +113,7 @@ def read_definition(name: str, fields: Fields) -> MCPServer:
         description=read_text(fields, "description"),
         required=read_flag(fields, "required"),
         shareable=read_flag(fields, "shareable", default=True),
+        sandbox="isolated" if read_choice(fields, "sandbox", ("none", "isolated")) == "isolated" else "none",
     )
 
 
@@ -232,6 +234,7 @@ def _write_options(server: MCPServer) -> dict[str, JsonValue]:
         "tool_prefix": (server.tool_prefix, None),
         "required": (server.required, False),
         "shareable": (server.shareable, True),
+        "sandbox": (server.sandbox, "none"),
     }
     return {name: value for name, (value, default) in options.items() if value != default}
 

@@ -164,7 +164,7 @@ def _write_filter(tools: ToolFilter) -> dict[str, JsonValue]:
 
 def _write_server(entry: ServerEntry) -> dict[str, JsonValue]:
     written = write_definition(entry.server)
-    for key in ("timeout", "connect_timeout", "total_timeout", "required", "shareable", "tool_prefix"):
+    for key in ("timeout", "connect_timeout", "total_timeout", "required", "shareable", "sandbox", "tool_prefix"):
         written.pop(key, None)
     if entry.server.remote is None:
         written["type"] = "local"

@@ -102,11 +102,16 @@ def prepare_launch(
             rules.programs.check(server.planned.definition.value.name, _written_command(server), program)
         argv = (str(program), *(arg.reveal() for arg in armed.args))
         room = Room(program, cwd, env.get("HOME"), env.get("PATH", os.defpath), rules.readable)
-        argv = wrap_argv(rules.sandbox, argv, room)
+        argv = wrap_argv(_sandbox_of(server, rules), argv, room)
     except (CommandForbidden, SpawnFailed) as error:
         error.where = where
         raise
     return Launch(alias, program, argv, env, cwd, _hidden_texts(server, armed))
+
+
+def _sandbox_of(server: ArmedServer, rules: SpawnRules) -> Sandbox:
+    """The stricter of what the rules and the server's definition say."""
+    return "isolated" if "isolated" in {rules.sandbox, server.planned.definition.value.sandbox} else "none"
 
 
 def _check_command_line(server: ArmedServer, armed: ArmedStdio, rules: SpawnRules) -> None:
