@@ -92,6 +92,7 @@ def test_a_missing_variable_stops_its_own_server_only(live: Terminal) -> None:
     rows = {row["server"]: row for row in live.run("connect", "both", "--json").json()}
     assert rows["tools"]["state"] == "ready"
     assert "unresolved: NOT_SET" in rows["needy"]["error"]
+    assert rows["needy"]["state"] == "configured"
 
 
 def test_secrets_reach_the_server_and_no_output(live: Terminal) -> None:

@@ -23,9 +23,9 @@ from outfitter.cli.console import (
     settings,
     visible,
 )
-from outfitter.errors import Invalid, OutfitterError
+from outfitter.errors import Invalid, NeedsAuth, OutfitterError, Unavailable
 from outfitter.resolution import resolve
-from outfitter.upstream import Connection, Link, Message, Pool, ProgramRegister, connect_all
+from outfitter.upstream import Connection, Link, Message, Pool, ProgramRegister, State, connect_all
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -84,11 +84,18 @@ async def _describe_all(_pool: Pool, found: dict[str, Connection | OutfitterErro
     return [await _describe(alias, connection) for alias, connection in found.items()]
 
 
+def _state_of(error: OutfitterError) -> State:
+    """The state of a server that is not connected: tried in vain, refused, or not tried at all."""
+    if isinstance(error, NeedsAuth):
+        return State.NEEDS_AUTH
+    return State.DOWN if isinstance(error, Unavailable) else State.CONFIGURED
+
+
 async def _describe(alias: str, connection: Connection | OutfitterError) -> dict[str, JsonValue]:
     row: dict[str, JsonValue] = dict.fromkeys(("server", "state", "era", "version", "tools", "milliseconds", "error"))
     row["server"] = alias
     if isinstance(connection, OutfitterError):
-        return {**row, "state": "needs_auth" if connection.code == "needs_auth" else "down", "error": str(connection)}
+        return {**row, "state": _state_of(connection).value, "error": str(connection)}
     start = anyio.current_time()
     try:
         tools = await connection.use(lambda link: link.list_tools())
