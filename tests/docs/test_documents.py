@@ -20,9 +20,14 @@ DOCUMENTS = [
 ]
 
 
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("LANG", "HOME", "LC_ALL") if name in os.environ}
-    return {**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "200"}
+def _environment(home: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL") if name in os.environ}
+    return {
+        **kept,
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "200",
+    }
 
 
 def _execute(snippet: Snippet, folder: Path) -> None:
@@ -42,7 +47,7 @@ def _run(snippet: RunCommand | RunPython, folder: Path) -> None:
     else:
         command, expected = [sys.executable, "-c", snippet.code], ()
     done = subprocess.run(
-        command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, env=_environment(folder), capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, f"{snippet}\n{done.stdout}\n{done.stderr}"
     rest = done.stdout

@@ -3,7 +3,7 @@
 from outfitter.app.demo import GITIGNORE, write_demo
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
 from outfitter.app.exchange import Merge, entries_of, merge_catalog
-from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of
+from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, program_register
 from outfitter.app.settings import Settings
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "make_pool",
     "merge_catalog",
     "plan_of",
+    "program_register",
     "write_demo",
 ]

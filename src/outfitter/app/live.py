@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -38,9 +39,15 @@ def arm_plan(plan: RunPlan, environment: Mapping[str, str], settings: Settings) 
     return Outfit(plan, arm_each(plan, supply))
 
 
+def program_register(settings: Settings) -> ProgramRegister:
+    """The approved programs of this catalog; another catalog's servers of the same name are others."""
+    catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
+    return ProgramRegister(settings.state / "programs" / catalog)
+
+
 def make_pool(settings: Settings) -> Pool:
     """The pool of a process: it records what it starts, and starts only programs that stayed what they were."""
-    rules = SpawnRules(programs=ProgramRegister(settings.state / "programs"))
+    rules = SpawnRules(programs=program_register(settings))
     return Pool(journal=ProcessJournal(settings.state / "processes"), rules=rules)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 import click
 
-from outfitter.app import Finding, LiveTools, Outfit, Verdict, arm_plan, make_pool, plan_of
+from outfitter.app import Finding, LiveTools, Outfit, Verdict, arm_plan, make_pool, plan_of, program_register
 from outfitter.catalog import Agent, Catalog, JsonValue, ServerRef
 from outfitter.cli.console import (
     complete_names,
@@ -25,7 +25,7 @@ from outfitter.cli.console import (
 )
 from outfitter.errors import Invalid, NeedsAuth, OutfitterError, Unavailable
 from outfitter.resolution import resolve
-from outfitter.upstream import Connection, Link, Message, Pool, ProgramRegister, State, connect_all
+from outfitter.upstream import Connection, Link, Message, Pool, State, connect_all
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -152,7 +152,7 @@ def approve_command(server: str, as_json: bool) -> None:
       outfitter approve filesystem
     """
     load().server(server)
-    forgotten = ProgramRegister(settings().state / "programs").approve(server)
+    forgotten = program_register(settings()).approve(server)
     if as_json:
         print_json({"server": server, "forgotten": forgotten})
     else:
