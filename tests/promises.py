@@ -163,6 +163,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise("POOL-SHARES", "Equal servers share one process or connection; different ones never do.", "design 3.14"),
     Promise("CLI-LIVE", "Connect, tools and call use the plan that explain shows.", "command line"),
     Promise("P02", "A command line that carries code is refused unless it is allowed.", "cases"),
+    Promise("P14", "An import shows every command in full and starts none.", "cases"),
+    Promise("P15", "A package that is not pinned is told.", "cases"),
     Promise("P07", "A program that was replaced or planted is refused until somebody approves it.", "cases"),
     Promise("P05", "A secret never stands in the arguments of a process.", "cases"),
     Promise("F15", "A run without a required server is refused with the reason; an optional one is left out.", "cases"),

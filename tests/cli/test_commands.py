@@ -131,6 +131,7 @@ def test_show_resolved_is_the_blueprint(demo: Terminal) -> None:
 
 
 @pytest.mark.promise("CLI-DOCTOR")
+@pytest.mark.promise("P15")
 def test_doctor_finds_what_is_missing_and_shows_no_value(demo: Terminal) -> None:
     printed = demo.run("doctor", "--json", GITHUB_TOKEN="CNRY-3", DATABASE_URL="CNRY-4")
     findings = {(f["check"], f["subject"]): f for f in printed.json()}

@@ -22,6 +22,7 @@ SQUAD = {
 
 
 @pytest.mark.promise("CLI-IMPORT")
+@pytest.mark.promise("P14")
 def test_import_shows_each_command_and_turns_secrets_into_references(terminal: Terminal) -> None:
     source = terminal.write(".mcp.json", CLAUDE)
     before = source.read_bytes()

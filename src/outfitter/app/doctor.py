@@ -10,22 +10,20 @@ from enum import StrEnum
 from pathlib import Path
 
 from outfitter.app.settings import Settings
-from outfitter.basics import Secret, SecretRef, looks_sensitive
+from outfitter.basics import Secret, SecretRef
 from outfitter.catalog import Catalog, ServerEntry, StdioTransport
 from outfitter.errors import OutfitterError
 from outfitter.resolution import (
     PlannedServer,
     RunPlan,
     RuntimeValue,
-    Variable,
     Want,
     check_catalog,
-    parse_template,
     resolve,
     server_wants,
     unresolved,
 )
-from outfitter.upstream import SecretProvider, make_providers, provider_of
+from outfitter.upstream import SecretProvider, make_providers, provider_of, secret_variables
 
 _PINNED = re.compile(r".+@\d[\w.+-]*|.+==[\w.+-]+", re.ASCII)
 _RUNNERS = {"npx": ("-y", "--yes"), "uvx": (), "bunx": (), "pipx": ("run",)}
@@ -128,14 +126,13 @@ def _package_findings(id_: str, transport: StdioTransport) -> Iterator[Finding]:
 
 def _argument_findings(id_: str, arg: str) -> Iterator[Finding]:
     try:
-        parts = parse_template(arg)
+        names = secret_variables(arg)
     except OutfitterError as error:
         yield Finding("placeholder", id_, Verdict.FAIL, error.message, error.hint)
         return
-    for part in parts:
-        if isinstance(part, Variable) and looks_sensitive(part.name):
-            message = f"${{{part.name}}} in args would show in process listings"
-            yield Finding("secret", id_, Verdict.FAIL, message, "pass it in env instead")
+    for name in names:
+        message = f"${{{name}}} in args would show in process listings"
+        yield Finding("secret", id_, Verdict.FAIL, message, "pass it in env instead")
 
 
 def _plan_findings(plan: RunPlan, surroundings: Surroundings) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from outfitter.cli.console import (
 )
 from outfitter.errors import Invalid, NeedsAuth, OutfitterError, Unavailable
 from outfitter.resolution import resolve
-from outfitter.upstream import Connection, Link, Message, Pool, State, connect_all
+from outfitter.upstream import Connection, Link, Message, State, connect_all
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -37,7 +37,7 @@ def _outfit(name: str) -> Outfit:
     return arm_plan(plan_of(name, load()), os.environ, settings())
 
 
-def _in_pool(outfit: Outfit, job: Callable[[Pool, dict[str, Connection | OutfitterError]], Awaitable[T]]) -> T:
+def _in_pool(outfit: Outfit, job: Callable[[dict[str, Connection | OutfitterError]], Awaitable[T]]) -> T:
     """Connect every server of an outfit, do the job, close everything."""
 
     async def main(status: Status) -> T:
@@ -50,7 +50,7 @@ def _in_pool(outfit: Outfit, job: Callable[[Pool, dict[str, Connection | Outfitt
         async with make_pool(settings()) as pool:
             found = await connect_all(pool, outfit.servers, tell)
             status.stop()
-            return await job(pool, found)
+            return await job(found)
 
     from rich.console import Console
 
@@ -80,7 +80,7 @@ def connect_command(name: str, as_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
-async def _describe_all(_pool: Pool, found: dict[str, Connection | OutfitterError]) -> list[dict[str, JsonValue]]:
+async def _describe_all(found: dict[str, Connection | OutfitterError]) -> list[dict[str, JsonValue]]:
     return [await _describe(alias, connection) for alias, connection in found.items()]
 
 
@@ -173,7 +173,7 @@ def tools_command(name: str, server: str | None, as_json: bool) -> None:
     """
     outfit = _outfit(name)
 
-    async def job(_pool: Pool, found: dict[str, Connection | OutfitterError]) -> LiveTools:
+    async def job(found: dict[str, Connection | OutfitterError]) -> LiveTools:
         return await _list_live(outfit, server, found)
 
     live = _in_pool(outfit, job)
@@ -205,7 +205,7 @@ def call_command(name: str, tool: str, pairs: tuple[str, ...], given: str | None
     arguments = _arguments(pairs, given)
     outfit = _outfit(name)
 
-    async def job(_pool: Pool, found: dict[str, Connection | OutfitterError]) -> Message:
+    async def job(found: dict[str, Connection | OutfitterError]) -> Message:
         live = await _list_live(outfit, None, found)
         key = live.find(tool)
         live.check(key, arguments)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from outfitter.upstream.authorizer import Authorizer
-    from outfitter.upstream.commands import inline_code_fault, secret_argument
+    from outfitter.upstream.commands import inline_code_fault, secret_argument, secret_variables
     from outfitter.upstream.connection import Connection
     from outfitter.upstream.eras import (
         Agreement,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _FILES = {
     "authorizer": ("Authorizer",),
-    "commands": ("inline_code_fault", "secret_argument"),
+    "commands": ("inline_code_fault", "secret_argument", "secret_variables"),
     "connection": ("Connection",),
     "eras": (
         "Agreement", "Era", "Identity", "header_text", "mirrored_parameters", "parameter_headers", "routing_headers",
@@ -142,6 +142,7 @@ __all__ = [
     "require",
     "routing_headers",
     "secret_argument",
+    "secret_variables",
     "share_key",
     "stamp",
 ]

@@ -49,8 +49,10 @@ def inline_code_fault(command: str, args: Sequence[str]) -> str | None:
 
 def secret_argument(args: Sequence[str]) -> str | None:
     """The first variable that looks like a secret and would stand in the arguments; None when there is none."""
-    for arg in args:
-        for part in parse_template(arg):
-            if isinstance(part, Variable) and looks_sensitive(part.name):
-                return part.name
-    return None
+    return next((name for arg in args for name in secret_variables(arg)), None)
+
+
+def secret_variables(arg: str) -> tuple[str, ...]:
+    """The variables of one argument that look like secrets."""
+    parts = parse_template(arg)
+    return tuple(part.name for part in parts if isinstance(part, Variable) and looks_sensitive(part.name))

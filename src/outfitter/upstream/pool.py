@@ -72,7 +72,6 @@ class Pool:
     sign_in: SignIn | None = None
     _group: TaskGroup | None = None
     _http: HttpClient | None = None
-    _opening: anyio.Lock = field(default_factory=anyio.Lock)
     _shared: dict[Secret, Connection] = field(default_factory=dict[Secret, Connection])
     _authorizers: dict[ArmedCredentials, Authorizer] = field(default_factory=dict["ArmedCredentials", "Authorizer"])
     _all: list[Connection] = field(default_factory=list[Connection])
@@ -102,14 +101,14 @@ class Pool:
         if self._group is None:
             raise UpstreamDown("the pool is closed", retry_after=0.0)
         may_share = server.planned.definition.value.shareable and peer is None and on_notice is None
-        key = share_key(server)
-        if may_share and key in self._shared:
+        key = share_key(server) if may_share else None
+        if key is not None and key in self._shared:
             return self._shared[key]
         idle = self.idle_seconds if on_notice is None else None
         connection = Connection(server, self._open_wire, self._start, peer, on_notice, self.patience, idle)
         self._forget_unused()
         self._all.append(connection)
-        if may_share:
+        if key is not None:
             self._shared[key] = connection
         return connection
 
