@@ -34,6 +34,14 @@ def test_help_loads_no_framework_and_no_room_it_does_not_need() -> None:
     assert done.stdout.splitlines()[-2:] == ["[]", "False"]
 
 
+def test_commands_that_do_not_connect_load_no_loop_and_no_http_client() -> None:
+    code = "import sys\nfor name in ('setup', 'inspect', 'explain', 'exchange', 'doctor'):\n"
+    code += "    __import__(f'outfitter.cli.{name}')\n"
+    code += "print(sorted(set(sys.modules) & {'aiohttp', 'anyio', 'asyncio', 'msgspec', 'hvac', 'keyring'}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_a_misspelt_command_is_suggested(terminal: Terminal) -> None:
     printed = terminal.run("explian", "x")
     assert printed.code == 2

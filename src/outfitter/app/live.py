@@ -1,10 +1,14 @@
-"""From a catalog to servers that can be connected: which servers are meant, armed with what this machine has."""
+"""From a catalog to servers that can be connected: which servers are meant, armed with what this machine has.
+
+The pool is loaded when one is made: most commands never connect.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from outfitter.app.settings import Settings
 from outfitter.basics import suggest
@@ -12,7 +16,10 @@ from outfitter.catalog import Agent, Catalog, JsonValue, NameMap, ServerRef, Too
 from outfitter.errors import CallDenied, NotFound, OutfitterError
 from outfitter.policy import Ask, Deny
 from outfitter.resolution import ArmedServer, RunPlan, arm_each, resolve, wants_of
-from outfitter.upstream import Pool, ProcessJournal, ProgramRegister, SpawnRules, fetch_supply, make_providers
+from outfitter.upstream import fetch_supply, make_providers
+
+if TYPE_CHECKING:
+    from outfitter.upstream import Pool, ProgramRegister
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +48,16 @@ def arm_plan(plan: RunPlan, environment: Mapping[str, str], settings: Settings) 
 
 def program_register(settings: Settings) -> ProgramRegister:
     """The approved programs of this catalog; another catalog's servers of the same name are others."""
+    from outfitter.upstream import ProgramRegister
+
     catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
     return ProgramRegister(settings.state / "programs" / catalog)
 
 
 def make_pool(settings: Settings) -> Pool:
     """The pool of a process: it records what it starts, and starts only programs that stayed what they were."""
+    from outfitter.upstream import Pool, ProcessJournal, SpawnRules
+
     rules = SpawnRules(programs=program_register(settings))
     return Pool(journal=ProcessJournal(settings.state / "processes"), rules=rules)
 
