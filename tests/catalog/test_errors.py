@@ -14,7 +14,7 @@ from outfitter.errors import InvalidDocument, OutfitterError, Refused, UnknownAg
 CLASSES = [
     value
     for _, value in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(value, OutfitterError) and value.__module__ == errors.__name__
+    if issubclass(value, OutfitterError) and value.__module__.startswith(errors.__name__)
 ]
 
 
@@ -85,6 +85,15 @@ def test_the_codes_are_stable() -> None:
         "UnknownCapability": "unknown_capability",
         "UnknownServer": "missing_ref",
         "UnresolvedPlaceholder": "unresolved",
+        "InvalidSchema": "invalid_schema",
+        "InvalidArguments": "invalid_arguments",
+        "InvalidTool": "invalid_tool",
+        "PromptValidationError": "invalid_prompt",
+        "McpError": "mcp_error",
+        "McpConnectionError": "mcp_connection",
+        "McpToolError": "mcp_tool",
+        "McpTimeoutError": "mcp_timeout",
+        "McpSchemaError": "mcp_schema",
     }
 
 

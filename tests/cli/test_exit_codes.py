@@ -9,7 +9,15 @@ import pytest
 from outfitter import errors
 from outfitter.cli import exit_code
 
-BRANCHES = {"Invalid": 3, "NotFound": 4, "Conflict": 5, "Forbidden": 6, "Unavailable": 7, "OutfitterError": 1}
+BRANCHES = {
+    "Invalid": 3,
+    "NotFound": 4,
+    "Conflict": 5,
+    "Forbidden": 6,
+    "Unavailable": 7,
+    "McpError": 7,
+    "OutfitterError": 1,
+}
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.OutfitterError)]
 
 
@@ -25,6 +33,10 @@ def test_every_error_has_the_exit_code_of_its_branch(kind: type[errors.Outfitter
         error = errors.UpstreamError("x", rpc_code=-32601)
     elif issubclass(kind, errors.UpstreamDown):
         error = errors.UpstreamDown("x", retry_after=60)
+    elif issubclass(kind, errors.McpTimeoutError):
+        error = errors.McpTimeoutError("x", server_name="s", timeout=1)
+    elif issubclass(kind, errors.McpToolError | errors.McpSchemaError):
+        error = kind("x", server_name="s", tool_name="t")
     else:
         error = kind("x")
     assert exit_code(error) == BRANCHES[branch]

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-from outfitter.errors import Conflict, Forbidden, Invalid, NotFound, OutfitterError, Refused, Unavailable
+from outfitter.errors import Conflict, Forbidden, Invalid, McpError, NotFound, OutfitterError, Refused, Unavailable
 
 COMMANDS = {
     "init": ("setup", "Make a catalog folder."),
@@ -41,6 +41,7 @@ EXIT_CODES: dict[type[OutfitterError], int] = {
     Conflict: 5,
     Forbidden: 6,
     Unavailable: 7,
+    McpError: 7,
 }
 
 

@@ -1,9 +1,9 @@
-"""The three answers a policy can give, each with its reason."""
+"""The three answers a policy can give, each with its reason. The lower rank wins where several are given."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from outfitter.catalog import ToolRule
 
@@ -12,6 +12,8 @@ from outfitter.catalog import ToolRule
 class Allow:
     """The call may go on."""
 
+    allowed: ClassVar[bool] = True
+    rank: ClassVar[int] = 2
     reason: str = ""
     rule: ToolRule | None = None
 
@@ -20,6 +22,8 @@ class Allow:
 class Deny:
     """The call must not happen."""
 
+    allowed: ClassVar[bool] = False
+    rank: ClassVar[int] = 0
     reason: str
     rule: ToolRule | None = None
 
@@ -28,6 +32,8 @@ class Deny:
 class Ask:
     """A person must say yes first."""
 
+    allowed: ClassVar[bool] = False
+    rank: ClassVar[int] = 1
     reason: str
     rule: ToolRule | None = None
 

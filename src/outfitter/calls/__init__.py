@@ -1,0 +1,23 @@
+"""WHAT IS ASKED, ANSWERED AND REMEMBERED: one tool call, what came of it, and the event it leaves. No I/O."""
+
+from outfitter.calls.calls import Call
+from outfitter.calls.events import CallSource, ToolInvoked
+from outfitter.calls.outcomes import Done, Failed, Outcome, Refused, TimedOut, Unavailable, outcome_of_error, result_of
+from outfitter.calls.redaction import redact
+from outfitter.calls.results import ToolResult
+
+__all__ = [
+    "Call",
+    "CallSource",
+    "Done",
+    "Failed",
+    "Outcome",
+    "Refused",
+    "TimedOut",
+    "ToolInvoked",
+    "ToolResult",
+    "Unavailable",
+    "outcome_of_error",
+    "redact",
+    "result_of",
+]

@@ -1,0 +1,151 @@
+"""What can go wrong, sorted by who must act.
+
+Every error has a stable ``code`` (for programs), a message that says what is wrong and where, and a ``hint`` that says
+what to do. What a model should hear is an Outcome, not one of these. No message ever holds a secret value.
+
+    OutfitterError
+    ├── Invalid                 the author of the input must correct it
+    │   ├── InvalidDocument         a file's syntax or shape (source, line, path)
+    │   ├── InvalidName             a server, alias, agent or tool name
+    │   ├── InvalidServer           a definition that could never be connected
+    │   ├── InvalidHeader           a header name, value or schema
+    │   ├── InvalidFilter           a tool filter or tool rule
+    │   ├── InvalidRun              a run request
+    │   ├── InvalidSchema           a JSON Schema that cannot be used
+    │   ├── InvalidArguments        a value that does not fit its schema (faults)
+    │   ├── InvalidTool             a tool that could never be called
+    │   ├── PromptValidationError   a prompt whose sections do not fit together
+    │   ├── MissingHeader           a required header has no value after resolution
+    │   ├── UnresolvedPlaceholder   a variable or secret has no value when arming
+    │   └── Refused                 several of these at once (problems)
+    ├── NotFound                the name is not known here
+    │   ├── UnknownAgent
+    │   ├── UnknownCapability
+    │   ├── UnknownServer           also a stale ``ref``
+    │   └── UnknownAlias
+    ├── Conflict                two definitions cannot both hold
+    │   ├── AliasConflict
+    │   └── AlreadyExists
+    ├── Forbidden               a rule says no
+    │   ├── LockedHeader
+    │   ├── InternalHeader
+    │   ├── NarrowedHeader
+    │   ├── CallDenied              a filter or rule refuses a tool call
+    │   ├── DestinationForbidden    an address that no server may have
+    │   └── CommandForbidden        a program or variable that no server may start with
+    ├── McpError                an MCP server, as the library's user meets it
+    │   ├── McpConnectionError      it could not be connected, or is not connected (server_name, transport)
+    │   ├── McpToolError            its tool could not be called (server_name, tool_name, rpc_error)
+    │   ├── McpTimeoutError         it took too long (server_name, timeout)
+    │   └── McpSchemaError          its tool has a schema that cannot be used (server_name, tool_name, reason)
+    └── Unavailable             something outside did not answer
+        ├── SecretUnavailable
+        ├── StorageUnavailable
+        ├── SpawnFailed             the program of a stdio server could not be started
+        ├── UpstreamLost            the connection or process is gone (may_have_run)
+        ├── UpstreamTimeout         no answer within a time limit
+        ├── UpstreamError           the server answered with a JSON-RPC error (rpc_code, data)
+        ├── ProtocolViolation       the server said something that is not MCP
+        ├── NeedsAuth               the server wants other credentials
+        └── UpstreamDown            not tried again yet (retry_after)
+"""
+
+from outfitter.errors.inside import (
+    AliasConflict,
+    AlreadyExists,
+    CallDenied,
+    CommandForbidden,
+    Conflict,
+    DestinationForbidden,
+    Forbidden,
+    InternalHeader,
+    Invalid,
+    InvalidArguments,
+    InvalidDocument,
+    InvalidFilter,
+    InvalidHeader,
+    InvalidName,
+    InvalidRun,
+    InvalidSchema,
+    InvalidServer,
+    InvalidTool,
+    LockedHeader,
+    MissingHeader,
+    NarrowedHeader,
+    NotFound,
+    PromptValidationError,
+    Refused,
+    UnknownAgent,
+    UnknownAlias,
+    UnknownCapability,
+    UnknownServer,
+    UnresolvedPlaceholder,
+)
+from outfitter.errors.outside import (
+    McpConnectionError,
+    McpError,
+    McpSchemaError,
+    McpTimeoutError,
+    McpToolError,
+    NeedsAuth,
+    ProtocolViolation,
+    SecretUnavailable,
+    SpawnFailed,
+    StorageUnavailable,
+    Unavailable,
+    UpstreamDown,
+    UpstreamError,
+    UpstreamLost,
+    UpstreamTimeout,
+)
+from outfitter.errors.root import (
+    OutfitterError,
+)
+
+__all__ = [
+    "AliasConflict",
+    "AlreadyExists",
+    "CallDenied",
+    "CommandForbidden",
+    "Conflict",
+    "DestinationForbidden",
+    "Forbidden",
+    "InternalHeader",
+    "Invalid",
+    "InvalidArguments",
+    "InvalidDocument",
+    "InvalidFilter",
+    "InvalidHeader",
+    "InvalidName",
+    "InvalidRun",
+    "InvalidSchema",
+    "InvalidServer",
+    "InvalidTool",
+    "LockedHeader",
+    "McpConnectionError",
+    "McpError",
+    "McpSchemaError",
+    "McpTimeoutError",
+    "McpToolError",
+    "MissingHeader",
+    "NarrowedHeader",
+    "NeedsAuth",
+    "NotFound",
+    "OutfitterError",
+    "PromptValidationError",
+    "ProtocolViolation",
+    "Refused",
+    "SecretUnavailable",
+    "SpawnFailed",
+    "StorageUnavailable",
+    "Unavailable",
+    "UnknownAgent",
+    "UnknownAlias",
+    "UnknownCapability",
+    "UnknownServer",
+    "UnresolvedPlaceholder",
+    "UpstreamDown",
+    "UpstreamError",
+    "UpstreamLost",
+    "UpstreamTimeout",
+]
