@@ -1,0 +1,77 @@
+"""What the policies of a call say, and what they remember of it: facts per policy, kept in the session.
+
+The facts are session state, so restoring a session restores what its policies know. Several policies: the strictest
+answer counts. A policy that breaks refuses the call.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from outfitter.calls import Call, Outcome
+from outfitter.policy import Allow, Decision, Deny, Facts, ToolPolicy
+from outfitter.session import Session
+from outfitter.tools.context import ToolContext
+from outfitter.tools.tool import Tool
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFacts:
+    """What one policy remembers in a session."""
+
+    policy: str
+    facts: Facts
+
+
+def judge_call(tool: Tool[Any, Any], call: Call, context: ToolContext) -> tuple[Decision, str]:
+    """The strictest answer of all policies, with the name of the one that gave it."""
+    answers = [(_ask(policy, call, context.session), policy.name) for policy in _policies(tool, context)]
+    return min(answers, key=lambda answer: answer[0].rank, default=(Allow(), ""))
+
+
+def notify(tool: Tool[Any, Any], call: Call, outcome: Outcome, context: ToolContext) -> None:
+    """Let every policy remember what came of the call."""
+    for policy in _policies(tool, context):
+        try:
+            _remember(policy, call, outcome, context.session)
+        except Exception:  # noqa: BLE001 - a policy is foreign code; the call has ended already
+            _log.exception("policy '%s' failed to take the result of '%s'", policy.name, call.name)
+
+
+def _policies(tool: Tool[Any, Any], context: ToolContext) -> Iterator[ToolPolicy]:
+    seen: set[int] = set()
+    for policy in (*context.policies, *tool.policies):
+        if id(policy) not in seen:
+            seen.add(id(policy))
+            yield policy
+
+
+def _ask(policy: ToolPolicy, call: Call, session: Session) -> Decision:
+    try:
+        return policy.check(call, facts_of(session, policy.name))
+    except Exception as error:  # noqa: BLE001 - a policy is foreign code; one that breaks must not let calls through
+        _log.warning("policy '%s' failed on '%s'", policy.name, call.name, exc_info=True)
+        return Deny(f"it failed ({type(error).__name__})")
+
+
+def facts_of(session: Session, policy: str) -> Facts:
+    """What the policy remembers in this session."""
+    return next((kept.facts for kept in session[PolicyFacts].all() if kept.policy == policy), frozenset[str]())
+
+
+def _remember(policy: ToolPolicy, call: Call, outcome: Outcome, session: Session) -> None:
+    def updated(kept: tuple[PolicyFacts, ...]) -> tuple[PolicyFacts, ...]:
+        old = next((entry.facts for entry in kept if entry.policy == policy.name), frozenset[str]())
+        new = policy.on_result(call, outcome, old)
+        return (
+            kept
+            if new == old
+            else (*(entry for entry in kept if entry.policy != policy.name), PolicyFacts(policy.name, new))
+        )
+
+    session[PolicyFacts].update(updated)
