@@ -6,9 +6,9 @@ a tool filter and time limits. A row of the registry is ``entries.ServerEntry``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from outfitter.basics import Secret, SecretRef, check_server_name
 from outfitter.catalog.headers import HeaderSettings
@@ -27,6 +27,16 @@ from outfitter.errors import InvalidServer
 EnvValue = str | SecretRef | Secret
 Sandbox = Literal["none", "isolated"]
 TransportName = Literal["stdio", "local", "sse", "http", "streamable-http"]
+ArgsFactory = Callable[[Any], Sequence[str]]
+
+
+class ServerPolicy(Protocol):
+    """What ``policy.ToolPolicy`` is, as far as a definition has to know it."""
+
+    @property
+    def name(self) -> str:
+        """How its refusals are told."""
+        ...
 
 
 class ServerOptions(TypedDict, total=False):
@@ -43,6 +53,8 @@ class ServerOptions(TypedDict, total=False):
     required: bool
     shareable: bool
     sandbox: Sandbox
+    args_factory: ArgsFactory | None
+    policies: Sequence[ServerPolicy]
 
 
 class ServerSpelling(ServerOptions, total=False):
@@ -69,6 +81,9 @@ class MCPServer:
     required: bool
     shareable: bool
     sandbox: Sandbox
+    args_factory: ArgsFactory | None = field(repr=False)
+    """Makes the arguments of the program from the parameters of the section that declares the server."""
+    policies: tuple[ServerPolicy, ...] = field(repr=False)
 
     def __init__(
         self, name: str, transport: Transport | TransportName | None = None, **spelled: Unpack[ServerSpelling]
@@ -86,10 +101,24 @@ class MCPServer:
             "required": spelled.get("required", False),
             "shareable": spelled.get("shareable", True),
             "sandbox": _read_sandbox(spelled),
+            "args_factory": spelled.get("args_factory"),
+            "policies": tuple(spelled.get("policies", ())),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
         check_env(self.env)
+        if self.args_factory is not None and not isinstance(self.transport, StdioTransport):
+            raise InvalidServer("'args_factory' belongs to stdio servers")
+
+    def with_policies(self, *policies: ServerPolicy) -> MCPServer:
+        """The same server with these policies on every call of its tools."""
+        return replace(self, policies=(*self.policies, *policies))
+
+    def with_args(self, args: Sequence[str]) -> MCPServer:
+        """The same stdio server with these arguments, settled: its factory has done its work."""
+        if not isinstance(self.transport, StdioTransport):
+            raise InvalidServer("a remote server has no arguments")
+        return replace(self, transport=replace(self.transport, args=tuple(args)), args_factory=None)
 
     @classmethod
     def stdio(

@@ -35,7 +35,6 @@ from outfitter.tools.enforcement import judge_call, notify
 from outfitter.tools.running import run_async, run_sync
 from outfitter.tools.tool import Tool
 
-Arguments = Mapping[str, JsonValue] | object
 _MOST_FAULTS = 8
 
 
@@ -44,7 +43,7 @@ class _Invocation:
     """One call from its beginning to its event."""
 
     tool: Tool[Any, Any]
-    given: Arguments
+    given: object
     context: ToolContext
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     started: float = field(default_factory=time.perf_counter)
@@ -71,7 +70,7 @@ class _Invocation:
 
     def _validate(self) -> Refused | None:
         shape = self.tool.params
-        arguments = self._arguments(shape)
+        arguments = _as_json(self.given, shape)
         self.call = self._call_with(arguments)
         faults = shape.faults(cast("JsonValue", arguments))
         if faults:
@@ -79,12 +78,6 @@ class _Invocation:
             return Refused(f"invalid arguments for '{self.tool.name}': {told}", "invalid_arguments")
         self.params = shape.load(cast("JsonValue", arguments))
         return None
-
-    def _arguments(self, shape: Shape) -> Mapping[str, JsonValue]:
-        if self.given is None:
-            return {}
-        dumped = self.given if isinstance(self.given, Mapping) else shape.dump(self.given)
-        return cast("Mapping[str, JsonValue]", dumped)
 
     def _afford(self) -> Outcome | None:
         deadline = self.context.deadline
@@ -130,9 +123,7 @@ class _Invocation:
         return result_of(outcome)
 
 
-def execute(
-    tool: Tool[Any, Any], arguments: Arguments = None, *, context: ToolContext | None = None
-) -> ToolResult[Any]:
+def execute(tool: Tool[Any, Any], arguments: object = None, *, context: ToolContext | None = None) -> ToolResult[Any]:
     """The result of one call; a failure of any kind is a result too, never an exception."""
     call = _Invocation(tool, arguments, context or ToolContext())
     outcome = call.refusal()
@@ -153,7 +144,7 @@ def execute(
 
 
 async def aexecute(
-    tool: Tool[Any, Any], arguments: Arguments = None, *, context: ToolContext | None = None
+    tool: Tool[Any, Any], arguments: object = None, *, context: ToolContext | None = None
 ) -> ToolResult[Any]:
     """The result of one call, awaited; cancelling it restores the session and leaves its event too."""
     call = _Invocation(tool, arguments, context or ToolContext())
@@ -174,6 +165,12 @@ async def aexecute(
     return (
         result if undo is None else _told(result, undo, await aexecute(undo, call.call.arguments, context=_again(call)))
     )
+
+
+def _as_json(given: object, shape: Shape) -> Mapping[str, JsonValue]:
+    if given is None:
+        return {}
+    return cast("Mapping[str, JsonValue]", given if isinstance(given, Mapping) else shape.dump(given))
 
 
 def _outcome(returned: object) -> Outcome:
