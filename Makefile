@@ -18,7 +18,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers up test check bench conformance fmt clean
+.PHONY: help setup servers up test check bench corpus conformance fmt clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1\t\2/p' Makefile | expand -t 20
@@ -40,7 +40,11 @@ check: $(READY) ## run every gate that is not a test: lint, format, types, impor
 	@$(BIN)/lint-imports --no-logo
 
 bench: $(READY) ## measure, as ratios against something real
+	@$(BIN)/uv sync --locked --quiet --group bench
 	@$(BIN)/python -m benchmarks
+
+corpus: $(READY) ## score the reading of schemas: make corpus CORPUS=a folder of real tool definitions
+	@$(BIN)/python -m benchmarks.corpus $(CORPUS)
 
 conformance: $(READY) ## run the client scenarios of the official suite, both revisions (minutes; fetches npm packages)
 	@$(BIN)/python -m conformance.setup

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import bench_import, bench_link, bench_load, bench_resolve
+from benchmarks import bench_bridge, bench_import, bench_link, bench_load, bench_prompt, bench_resolve, bench_schemas
 
 
 def main() -> int:
     """Measure everything and print one row each."""
     print("| what | against | ratio | limit | |\n|---|---|---|---|---|")
     is_kept = True
-    for bench in (bench_resolve, bench_load, bench_import, bench_link):
+    for bench in (bench_resolve, bench_load, bench_prompt, bench_schemas, bench_import, bench_link, bench_bridge):
         for ratio in bench.measure():
             is_kept = is_kept and ratio.is_kept
             mark = "kept" if ratio.is_kept else "**not kept**"

@@ -5,10 +5,16 @@ The house, from the ground up (upper rooms import lower ones, never the reverse)
     errors      what can go wrong, by who must act
     basics      names, secrets, provenance
     catalog     WHAT EXISTS: servers, headers, tools, agents, runs
+    calls       WHAT IS ASKED, ANSWERED AND REMEMBERED: calls, outcomes, events
     policy      WHO MAY: Allow, Deny or Ask about one call
     resolution  WHAT THIS RUN GETS: the header chain, the plan, explain, why_not
     formats     HOW IT IS WRITTEN: catalog files, squad files, client configs
+    schemas     what a JSON Schema means in Python
     upstream    the wire: links, their lifecycle, the pool, secrets
+    session     what an agent remembers: slices, events, transactions
+    tools       what can be called, and how one call goes
+    prompt      what the model reads: sections with their tools and servers
+    bridge      MCP tools as typed Python tools
     storage     where the catalog is kept
     app         settings and assembly
     cli         one file per command group
@@ -22,6 +28,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from outfitter.bridge import McpIntegrationSection
+    from outfitter.calls import ToolResult
     from outfitter.catalog import (
         Catalog,
         MCPServer,
@@ -31,8 +39,11 @@ if TYPE_CHECKING:
         StreamableHttpTransport,
         ToolFilter,
     )
+    from outfitter.prompt import MarkdownSection, Prompt, PromptTemplate
     from outfitter.resolution import explain, resolve, why_not
+    from outfitter.session import Session
     from outfitter.storage import load_catalog
+    from outfitter.tools import Tool
 
     MCPServerConfig = MCPServer
     McpServerConfig = MCPServer
@@ -41,12 +52,19 @@ __all__ = [
     "Catalog",
     "MCPServer",
     "MCPServerConfig",
+    "MarkdownSection",
+    "McpIntegrationSection",
     "McpServerConfig",
+    "Prompt",
+    "PromptTemplate",
     "RunRequest",
+    "Session",
     "SseTransport",
     "StdioTransport",
     "StreamableHttpTransport",
+    "Tool",
     "ToolFilter",
+    "ToolResult",
     "explain",
     "load_catalog",
     "resolve",
@@ -54,6 +72,13 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "MarkdownSection": "prompt",
+    "McpIntegrationSection": "bridge",
+    "Prompt": "prompt",
+    "PromptTemplate": "prompt",
+    "Session": "session",
+    "Tool": "tools",
+    "ToolResult": "calls",
     "explain": "resolution",
     "load_catalog": "storage",
     "resolve": "resolution",

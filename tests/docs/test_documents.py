@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -56,10 +57,21 @@ def _run(snippet: RunCommand | RunPython, folder: Path) -> None:
         rest = rest[rest.index(line) + len(line) :]
 
 
+def _joined(snippets: Iterable[Snippet]) -> list[Snippet]:
+    """Python blocks that follow each other are one program: a later one may use what an earlier one made."""
+    joined: list[Snippet] = []
+    for snippet in snippets:
+        if isinstance(snippet, RunPython) and joined and isinstance(joined[-1], RunPython):
+            joined[-1] = RunPython(f"{joined[-1].code}\n{snippet.code}")
+        else:
+            joined.append(snippet)
+    return joined
+
+
 @pytest.mark.promise("DOCS-RUN")
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_snippet_of_a_document_does_what_it_says(document: str, tmp_path: Path) -> None:
-    for snippet in snippets_of((ROOT / document).read_text(encoding="utf-8")):
+    for snippet in _joined(snippets_of((ROOT / document).read_text(encoding="utf-8"))):
         _execute(snippet, tmp_path)
 
 
@@ -73,7 +85,9 @@ def test_every_relative_link_of_a_document_leads_somewhere() -> None:
 
     for document in [*DOCUMENTS, "GLOSSARY.md", "CHANGELOG.md"]:
         path = ROOT / document
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
+        for target in re.findall(
+            r"\]\((?!https?:|#)([^)#]+)", re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        ):
             assert (path.parent / target).exists(), f"{document} links to {target}, which is not there"
 
 

@@ -17,12 +17,12 @@ from tests.house.tree import PACKAGE, ROOT, SRC, Import, imports_of, python_file
 # A new library is a line here and a line in docs/decisions/dependencies.md.
 ROOMS_OF_LIBRARY = {
     "aiohttp": {"upstream", "testing"},
-    "anyio": {"upstream", "tools", "bridge", "testing", "cli"},
+    "anyio": {"upstream", "tools", "bridge", "gateway", "app", "testing", "cli"},
     "click": {"cli"},
     "hvac": {"upstream"},
     "jsonschema_rs": {"schemas"},
     "keyring": {"upstream"},
-    "msgspec": {"upstream", "schemas", "bridge", "prompt", "testing"},
+    "msgspec": {"upstream", "schemas", "bridge", "prompt", "gateway", "testing"},
     "requests": {"upstream"},
     "rich": {"cli"},
     "tomlkit": {"formats"},

@@ -37,11 +37,11 @@ class Notebook:
     questions: list[Message] = field(default_factory=list[Message])
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def notice(self, message: Message) -> None:
+    def notice(self, message: Message, during: object = None) -> None:  # noqa: ARG002 - the wire says it
         self.notices.append(message)
         self.arrived.set()
 
-    async def answer(self, message: Message) -> Message:
+    async def answer(self, message: Message, during: object = None) -> Message:  # noqa: ARG002 - the wire says it
         self.questions.append(message)
         return {"jsonrpc": "2.0", "id": message["id"], "result": {"said": message["method"]}}
 

@@ -70,11 +70,11 @@ class Ear:
         self.may_answer.set()
         self._heard = anyio.Event()
 
-    def notice(self, message: Message) -> None:
+    def notice(self, message: Message, during: object = None) -> None:  # noqa: ARG002 - the wire says it
         self.notices.append(message)
         self._heard.set()
 
-    async def answer(self, message: Message) -> Message:
+    async def answer(self, message: Message, during: object = None) -> Message:  # noqa: ARG002 - the wire says it
         self.requests.append(message)
         await self.may_answer.wait()
         return {"jsonrpc": "2.0", "id": message["id"], "result": {"to": message["method"]}}

@@ -2,8 +2,18 @@
 
 from outfitter.calls.calls import Call
 from outfitter.calls.events import CallSource, ToolInvoked
-from outfitter.calls.outcomes import Done, Failed, Outcome, Refused, TimedOut, Unavailable, outcome_of_error, result_of
-from outfitter.calls.redaction import redact
+from outfitter.calls.outcomes import (
+    Done,
+    Failed,
+    Outcome,
+    Refused,
+    TimedOut,
+    Unavailable,
+    for_the_log,
+    outcome_of_error,
+    result_of,
+)
+from outfitter.calls.redaction import marks_secrets, redact
 from outfitter.calls.results import ToolResult
 
 __all__ = [
@@ -17,6 +27,8 @@ __all__ = [
     "ToolInvoked",
     "ToolResult",
     "Unavailable",
+    "for_the_log",
+    "marks_secrets",
     "outcome_of_error",
     "redact",
     "result_of",

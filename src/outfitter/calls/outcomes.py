@@ -5,7 +5,7 @@ What a model should hear is an outcome, not an exception: ``outcome_of_error`` i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from outfitter.calls.results import ToolResult
@@ -69,6 +69,13 @@ def result_of(outcome: Outcome) -> ToolResult[Any]:
         return outcome.result
     code = "timeout" if isinstance(outcome, TimedOut) else outcome.code
     return ToolResult(outcome.reason, None, success=False, code=code)
+
+
+def for_the_log(outcome: Outcome) -> Outcome:
+    """The outcome without a foreign server's whole answer: what is remembered must stay small."""
+    if isinstance(outcome, Done | Failed) and outcome.result.raw is not None:
+        return replace(outcome, result=replace(outcome.result, raw=None))
+    return outcome
 
 
 def outcome_of_error(error: Exception) -> Outcome:

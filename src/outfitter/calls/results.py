@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from outfitter.catalog import JsonValue
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,12 @@ class ToolResult(Generic[T]):
     code: str = ""
     raw: Mapping[str, JsonValue] | None = field(default=None, repr=False, compare=False)
 
-    @classmethod
-    def ok(cls, value: T, message: str = "") -> ToolResult[T]:
+    @staticmethod
+    def ok(value: V, message: str = "") -> ToolResult[V]:
         """A success."""
-        return cls(message, value)
+        return ToolResult(message, value)
 
-    @classmethod
-    def error(cls, message: str, *, code: str = "tool_error") -> ToolResult[T]:
+    @staticmethod
+    def error(message: str, *, code: str = "tool_error") -> ToolResult[Any]:
         """A failure that the tool itself tells."""
-        return cls(message, None, success=False, code=code)
+        return ToolResult(message, None, success=False, code=code)

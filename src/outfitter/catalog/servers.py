@@ -254,4 +254,8 @@ def _read_filter(spelled: ServerSpelling) -> ToolFilter:
 
 
 def _read_limits(spelled: ServerSpelling) -> TimeLimits:
-    return spelled["limits"] if "limits" in spelled else TimeLimits.of(call=spelled.get("timeout"))
+    timeout = spelled.get("timeout")
+    if "limits" not in spelled:
+        return TimeLimits.of(call=timeout)
+    limits = spelled["limits"]
+    return limits if timeout is None else TimeLimits.of(timeout, limits.connect, max(limits.total, timeout))

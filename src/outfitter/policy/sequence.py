@@ -14,7 +14,10 @@ from outfitter.policy.policies import Facts
 
 @dataclass(frozen=True, slots=True)
 class SequentialDependencyPolicy:
-    """A tool may be called only after each tool it depends on has succeeded in this session."""
+    """A tool may be called only after each tool it depends on has succeeded in this session.
+
+    A tool's own name (``diff``) speaks of the same server as the call; the name a model sees (``git_diff``) of any.
+    """
 
     dependencies: Mapping[str, AbstractSet[str]]
     name: str = "sequential-dependency"
@@ -22,21 +25,27 @@ class SequentialDependencyPolicy:
     def check(self, call: Call, facts: Facts) -> Decision:
         """Deny while a tool that must come first has not succeeded."""
         wanted = {tool for name in call.names for tool in self.dependencies.get(name, ())}
-        missing = sorted(wanted - facts)
+        missing = sorted(tool for tool in wanted if tool not in facts and _own(call, tool) not in facts)
         if missing:
             return Deny(f"'{call.name}' needs {' and '.join(map(repr, missing))} to succeed first")
         return Allow()
 
     def on_result(self, call: Call, outcome: Outcome, facts: Facts) -> Facts:
-        """Remember a success under every name of the tool."""
-        return facts | call.names if isinstance(outcome, Done) else facts
+        """Remember a success under both names of the tool."""
+        return facts | {call.name, _own(call, call.tool)} if isinstance(outcome, Done) else facts
+
+
+def _own(call: Call, tool: str) -> str:
+    """A tool's own name together with the server it belongs to; no name a model sees has a slash."""
+    return f"{call.server or ''}/{tool}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBeforeWritePolicy:
     """A path may be written only after it was read (or written) in this session.
 
-    ``exists`` lets new files be written without reading: paths for which it says no are not held back.
+    A path argument may be a list of paths. ``exists`` lets new files be written without reading: paths for which it
+    says no are not held back.
     """
 
     read_tools: AbstractSet[str] = frozenset({"read_file", "read_text_file"})
@@ -64,5 +73,6 @@ class ReadBeforeWritePolicy:
     def _paths(self, call: Call) -> Iterator[str]:
         for argument in self.path_arguments:
             value = call.arguments.get(argument)
-            if isinstance(value, str):
-                yield posixpath.normpath(value.replace("\\", "/"))
+            for path in value if isinstance(value, list) else [value]:
+                if isinstance(path, str):
+                    yield posixpath.normpath(path.replace("\\", "/"))

@@ -6,17 +6,22 @@ A section says what it contributes; whether and how it is shown is ``rendering``
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Generic, TypedDict, TypeVar, Unpack, get_args
+from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, cast
 
 from outfitter.basics import quote
 from outfitter.catalog import MCPServer
 from outfitter.errors import PromptValidationError
 from outfitter.policy import ToolPolicy
+from outfitter.prompt.params import declared_argument
 from outfitter.tools import Tool
 
 P = TypeVar("P")
+T_co = TypeVar("T_co", covariant=True)
+_KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
 
 
 class SectionVisibility(StrEnum):
@@ -26,8 +31,17 @@ class SectionVisibility(StrEnum):
     SUMMARY = "summary"
 
 
-VisibilitySelector = SectionVisibility | Callable[..., SectionVisibility]
-EnabledPredicate = Callable[..., bool]
+class _AsksSession(Protocol[T_co]):
+    def __call__(self, *, session: Any) -> T_co: ...  # noqa: ANN401 - a Session, or None when rendering has none
+
+
+class _AsksBoth(Protocol[T_co]):
+    def __call__(self, params: Any, /, *, session: Any) -> T_co: ...  # noqa: ANN401 - the section's own parameters
+
+
+Selector = Callable[[Any], T_co] | Callable[[], T_co] | _AsksSession[T_co] | _AsksBoth[T_co]
+VisibilitySelector = SectionVisibility | Selector[SectionVisibility]
+EnabledPredicate = Selector[bool]
 
 
 class SectionOptions(TypedDict, total=False):
@@ -49,8 +63,12 @@ class Section(Generic[P]):
 
     def __init__(self, *, title: str, key: str, **options: Unpack[SectionOptions]) -> None:
         """Check what can be checked before anything is rendered."""
+        self._equip(title, key, options)
+
+    def _equip(self, title: str, key: str, options: SectionOptions) -> None:
+        _refuse_unknown(options, key)
         self.title = title
-        self.key = key
+        self.key = check_key(key, "section key")
         self.default_params: P | None = options.get("default_params")
         self.children: tuple[Section[Any], ...] = tuple(options.get("children") or ())
         self.enabled = options.get("enabled")
@@ -60,14 +78,35 @@ class Section(Generic[P]):
         self._tools = tuple(options.get("tools") or ())
         self._mcps = _check_servers(options.get("mcps") or (), key)
         self._policies = tuple(options.get("policies") or ())
+        self._check()
+
+    def _check(self) -> None:
+        if not self.title.strip() or not self.title.isprintable():
+            raise PromptValidationError(f"section '{self.key}' needs a title on one line")
+        if self.visibility == SectionVisibility.SUMMARY and not self.summary:
+            message = f"section '{self.key}' is shown as its summary and has none"
+            raise PromptValidationError(message, hint="give summary='…'")
+        for tool in self._tools:
+            if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+                raise TypeError("Section tools must be Tool instances.")
 
     @property
     def params_type(self) -> type | None:
         """The dataclass it reads; None when it takes no parameters."""
-        declared = get_args(getattr(self, "__orig_class__", None))
-        if declared and isinstance(declared[0], type):
-            return None if declared[0] is type(None) else declared[0]
+        declared = declared_argument(self)
+        if declared is not Any and isinstance(declared, type):
+            return None if declared is type(None) else declared
         return None if self.default_params is None else type(self.default_params)
+
+    @property
+    def source_text(self) -> str | None:
+        """The text with its ``$field`` left open, which an override may replace; None when it has no such text."""
+        return None
+
+    @property
+    def brings_tools(self) -> bool:
+        """Whether it has tools or servers, said without connecting to anything."""
+        return redefines(self, "tools", "mcps") or bool(self._tools or self._mcps)
 
     def tools(self) -> tuple[Tool[Any, Any], ...]:
         """The tools it brings."""
@@ -88,6 +127,45 @@ class Section(Generic[P]):
     def render_body(self, params: P | None) -> str:
         """The text below its heading, shown whole."""
         raise NotImplementedError(f"{type(self).__name__} has no text", params)
+
+    def clone(self, **changes: object) -> Self:
+        """Another section like this one, with clones of its children and these arguments changed."""
+        fresh = copy.copy(self)
+        children = [child.clone() for child in self.children]
+        options: SectionOptions = {
+            "default_params": self.default_params,
+            "children": children,
+            "enabled": self.enabled,
+            "tools": self._tools,
+            "mcps": self._mcps,
+            "policies": self._policies,
+            "accepts_overrides": self.accepts_overrides,
+            "summary": self.summary,
+            "visibility": self.visibility,
+        }
+        title, key = str(changes.pop("title", self.title)), str(changes.pop("key", self.key))
+        changed = cast("SectionOptions", {**options, **changes})
+        fresh._equip(title, key, changed)  # noqa: SLF001 - the clone is of this class
+        return fresh
+
+
+def redefines(section: Section[Any], *methods: str) -> bool:
+    """Whether the section's class says by itself what these methods give, so that asking may cost something."""
+    return any(getattr(type(section), name) is not getattr(Section, name) for name in methods)
+
+
+def check_key(key: str, what: str) -> str:
+    """The key itself if it may be one; PromptValidationError otherwise."""
+    if _KEY.fullmatch(key) is None:
+        hint = "use lower-case letters, digits, '.', '_' and '-', start with a letter or digit, at most 64 characters"
+        raise PromptValidationError(f"{what} {quote(key)} is not valid", hint=hint)
+    return key
+
+
+def _refuse_unknown(options: Mapping[str, object], key: str) -> None:
+    unknown = options.keys() - SectionOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"section {quote(key)} got unknown arguments: {', '.join(sorted(unknown))}")
 
 
 def _check_servers(servers: Sequence[MCPServer], key: str) -> tuple[MCPServer, ...]:

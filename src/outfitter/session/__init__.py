@@ -2,7 +2,8 @@
 
 from outfitter.session.dispatcher import Dispatcher, DispatchResult, InProcessDispatcher, InProcessEventBus
 from outfitter.session.reducers import append_all, replace_latest, upsert_by
-from outfitter.session.session import Session, Slice, SlicePolicy, Snapshot, Transaction
+from outfitter.session.session import Session, Slice
+from outfitter.session.store import SlicePolicy, Snapshot, Transaction
 
 __all__ = [
     "DispatchResult",

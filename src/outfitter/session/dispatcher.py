@@ -1,4 +1,4 @@
-"""Who hears of events: handlers by the type of the event, called in the order they came."""
+"""Who hears of events: handlers by the type of the event, called in the order they subscribed."""
 
 from __future__ import annotations
 
@@ -45,27 +45,25 @@ class DispatchResult:
 class InProcessDispatcher:
     """The dispatcher of one process, for any thread. A handler that fails is logged; the others hear all the same."""
 
-    _handlers: dict[type, tuple[Callable[[Any], object], ...]] = field(
-        default_factory=dict[type, "tuple[Callable[[Any], object], ...]"]
-    )
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _subscribed: tuple[tuple[type, Callable[[Any], object]], ...] = ()
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
         """Have the handler called with every event of the type or of a type below it."""
         with self._lock:
-            self._handlers[event_type] = (*self._handlers.get(event_type, ()), handler)
+            self._subscribed = (*self._subscribed, (event_type, handler))
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
         """Stop calling the handler; whether it was called before."""
         with self._lock:
-            known = self._handlers.get(event_type, ())
-            kept = tuple(other for other in known if other != handler)
-            self._handlers[event_type] = kept
-            return len(kept) < len(known)
+            kept = tuple(pair for pair in self._subscribed if pair != (event_type, handler))
+            found = len(kept) < len(self._subscribed)
+            self._subscribed = kept
+        return found
 
     def dispatch(self, event: object) -> DispatchResult:
         """Call every handler of the event, outside any lock."""
-        handlers = [handler for kind in type(event).__mro__ for handler in self._handlers.get(kind, ())]
+        handlers = [handler for kind, handler in self._subscribed if isinstance(event, kind)]
         errors: list[Exception] = []
         for handler in handlers:
             try:

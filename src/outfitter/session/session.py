@@ -1,62 +1,27 @@
 """What an agent remembers: slices of values by their type, changed by events, undone when a call fails.
 
 STATE slices belong to the current truth and are rolled back; LOG slices say what happened and stay. A session may be
-used from any thread; a change inside ``transaction()`` belongs to it, also from threads that the block starts with its
-context.
+used from any thread. Where the values are, and how a transaction undoes its own, is ``store``.
 """
 
 from __future__ import annotations
 
-import threading
 import uuid
 import weakref
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from outfitter.calls import ToolInvoked
 from outfitter.errors import Conflict
 from outfitter.session.dispatcher import Dispatcher, DispatchResult, InProcessDispatcher
-from outfitter.session.journal import Change, Journal, Owner, Values
+from outfitter.session.reducers import append_all
+from outfitter.session.store import SlicePolicy, Snapshot, Store, Transaction
 
 T = TypeVar("T")
 E = TypeVar("E")
 _LONGEST_LOG = 10_000
-
-
-class SlicePolicy(StrEnum):
-    """Whether a slice is undone with a failed call."""
-
-    STATE = "state"
-    LOG = "log"
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The state of a session at one moment; it does not change."""
-
-    session_id: str
-    slices: Mapping[type, Values]
-
-
-@dataclass(slots=True, eq=False)
-class Transaction:
-    """Changes that are kept or undone together; undone when its block raises, or when it is told to."""
-
-    session: Session = field(repr=False)
-    owner: Owner
-    parent: Transaction | None = field(default=None, repr=False)
-
-    def rollback(self) -> None:
-        """Take back what was changed in it; later changes in it are refused."""
-        self.session.end(self, keep=False)
-
-
-_current: ContextVar[Transaction | None] = ContextVar("outfitter_transaction", default=None)
+_Reducer = Callable[[Any, Any], Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +33,11 @@ class Slice(Generic[T]):
 
     def all(self) -> tuple[T, ...]:
         """Every value, oldest first."""
-        return cast("tuple[T, ...]", self._session.values(self.kind))
+        return cast("tuple[T, ...]", self._session.store.values(self.kind))
 
     def latest(self) -> T | None:
         """The newest value."""
-        values = self.all()
-        return values[-1] if values else None
+        return cast("T | None", self._session.store.latest(self.kind))
 
     def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
         """The values for which the predicate holds."""
@@ -86,15 +50,15 @@ class Slice(Generic[T]):
 
     def append(self, value: T) -> None:
         """Add a value."""
-        self.update(lambda values: (*values, value))
+        self._session.store.append(self.kind, value)
 
     def clear(self) -> None:
         """Forget every value."""
         self.update(lambda _: ())
 
     def update(self, change: Callable[[tuple[T, ...]], Iterable[Any]]) -> None:
-        """Replace the values by what a pure function makes of them."""
-        self._session.change(self.kind, lambda values: tuple(change(values)))
+        """Replace the values by what a pure function makes of them; it may be called again when another is undone."""
+        self._session.store.change(self.kind, lambda values: tuple(change(values)))
 
     def register(
         self,
@@ -109,8 +73,8 @@ class Slice(Generic[T]):
         self._session.add_reducer(self.kind, event_type, reducer)
 
     def keep_as(self, policy: SlicePolicy) -> None:
-        """Say whether the slice is state or a log, before anything is in it."""
-        self._session.set_policy(self.kind, policy)
+        """Say whether the slice is state or a log, before anything is in it; a log takes events of its type itself."""
+        self._session.store.keep(self.kind, policy)
 
 
 def _is_several(values: object, kind: type) -> bool:
@@ -126,15 +90,14 @@ class Session:
     ) -> None:  # fmt: skip
         """Listen to the dispatcher (``bus`` is another name for it), or to one of its own."""
         if dispatcher is not None and bus is not None:
-            raise TypeError("give 'dispatcher' or 'bus', not both")
+            raise Conflict("'dispatcher' and 'bus' are two names of one thing", hint="give one of them")
+        given = dispatcher if dispatcher is not None else bus
         self.session_id = session_id or uuid.uuid4().hex
-        self.dispatcher: Dispatcher = dispatcher or bus or InProcessDispatcher()
-        self._lock = threading.RLock()
-        self._journal = Journal()
-        self._logs: dict[type, list[Any]] = {ToolInvoked: []}
-        self._log_limit = log_limit
-        self._reducers: dict[type, list[tuple[type, Callable[[Values, Any], Iterable[Any]]]]] = {}
-        self.dispatcher.subscribe(object, _weak_listener(self))
+        self.dispatcher: Dispatcher = InProcessDispatcher() if given is None else given
+        self.store = Store(log_limit)
+        self.store.keep(ToolInvoked, SlicePolicy.LOG)
+        self._reducers: dict[type, tuple[tuple[type, _Reducer], ...]] = {}
+        _listen(self)
 
     def __getitem__(self, kind: type[T]) -> Slice[T]:
         """The slice of this type."""
@@ -147,115 +110,63 @@ class Session:
         return self.dispatcher.dispatch(event)
 
     def take(self, event: object) -> None:
-        """Let the reducers of the event change their slices; an event of another session is not ours."""
-        if getattr(event, "session_id", None) not in {None, self.session_id}:
+        """Let the reducers of the event change their slices; an event of another session is not ours.
+
+        A reducer that raises changes nothing and keeps no other one from its slice.
+        """
+        if getattr(event, "session_id", None) not in (None, self.session_id):
             return
-        with self._lock:
-            kind = type(event)
-            if kind in self._logs and not any(target is kind for target, _ in self._reducers.get(kind, ())):
-                self.change(kind, lambda values: (*values, event))
-            for base in kind.__mro__:
-                for target, reducer in tuple(self._reducers.get(base, ())):
-                    self.change(target, _applied(reducer, event))
+        errors: list[Exception] = []
+        with self.store.lock:
+            for target, reducer in self._reducers_of(event):
+                try:
+                    self._reduce(target, reducer, event)
+                except Exception as error:  # noqa: BLE001 - a reducer is foreign code; the others must be heard too
+                    errors.append(error)
+        if errors:
+            raise errors[0] if len(errors) == 1 else ExceptionGroup("several reducers failed", errors)
 
-    def add_reducer(self, kind: type, event_type: type, reducer: Callable[[Any, Any], Iterable[Any]]) -> None:
+    def _reducers_of(self, event: object) -> list[tuple[type, _Reducer]]:
+        kind = type(event)
+        found = [each for base in kind.__mro__ for each in self._reducers.get(base, ())]
+        by_itself = self.store.is_log(kind) and not any(target is kind for target, _ in found)
+        return [(kind, append_all), *found] if by_itself else found
+
+    def _reduce(self, target: type, reducer: _Reducer, event: object) -> None:
+        if reducer is append_all:
+            self.store.append(target, event)
+        else:
+            self.store.change(target, lambda values: tuple(reducer(values, event)))
+
+    def add_reducer(self, kind: type, event_type: type, reducer: _Reducer) -> None:
         """Have the reducer change the slice on every event of the type."""
-        with self._lock:
-            self._reducers.setdefault(event_type, []).append((kind, reducer))
+        with self.store.lock:
+            self._reducers[event_type] = (*self._reducers.get(event_type, ()), (kind, reducer))
 
-    def set_policy(self, kind: type, policy: SlicePolicy) -> None:
-        """Keep the slice as state or as a log."""
-        with self._lock:
-            if (kind in self._logs) == (policy is SlicePolicy.LOG):
-                return
-            if self.values(kind):
-                raise Conflict(f"the slice of {kind.__name__} holds values already; say first how it is kept")
-            if policy is SlicePolicy.LOG:
-                self._logs[kind] = []
-            else:
-                del self._logs[kind]
-
-    # ── values ──
-
-    def values(self, kind: type) -> Values:
-        """The values of one slice."""
-        with self._lock:
-            log = self._logs.get(kind)
-            return tuple(log) if log is not None else self._journal.state.get(kind, ())
-
-    def change(self, kind: type, change: Change) -> None:
-        """Replace the values of one slice, as part of the transaction around it."""
-        with self._lock:
-            log = self._logs.get(kind)
-            if log is not None:
-                log[:] = change(tuple(log))[-self._log_limit :]
-                return
-            transaction = self._enclosing()
-            if transaction is not None and not transaction.owner.is_open:
-                raise Conflict("the call this change belongs to is over; nothing is changed")
-            self._journal.apply(kind, change, None if transaction is None else transaction.owner)
+    # ── state ──
 
     def snapshot(self) -> Snapshot:
         """The state as it is now, without the logs."""
-        with self._lock:
-            return Snapshot(self.session_id, MappingProxyType(dict(self._journal.state)))
+        return self.store.snapshot(self.session_id)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Make the state what it was; the logs stay."""
-        with self._lock:
-            for kind in {*self._journal.state, *snapshot.slices}:
-                if kind not in self._logs:
-                    self.change(kind, _constant(snapshot.slices.get(kind, ())))
+        self.store.restore(snapshot)
 
-    # ── transactions ──
-
-    @contextmanager
-    def transaction(self) -> Generator[Transaction]:
+    def transaction(self) -> Transaction:
         """A block whose changes of state are undone when it raises or is rolled back."""
-        parent = self._enclosing()
-        with self._lock:
-            transaction = Transaction(
-                self, self._journal.begin(None if parent is None else parent.owner), _current.get()
-            )
-        token = _current.set(transaction)
-        try:
-            yield transaction
-        except BaseException:
-            self.end(transaction, keep=False)
-            raise
-        else:
-            self.end(transaction, keep=True)
-        finally:
-            _current.reset(token)
-
-    def end(self, transaction: Transaction, *, keep: bool) -> None:
-        """Keep or undo a transaction; ended once, it stays as it is."""
-        with self._lock:
-            if transaction.owner.is_open:
-                (self._journal.commit if keep else self._journal.undo)(transaction.owner)
-
-    def _enclosing(self) -> Transaction | None:
-        transaction = _current.get()
-        while transaction is not None and transaction.session is not self:
-            transaction = transaction.parent
-        return transaction
+        return Transaction(self.store)
 
 
-def _applied(reducer: Callable[[Values, Any], Iterable[Any]], event: object) -> Change:
-    return lambda values: tuple(reducer(values, event))
+def _listen(session: Session) -> None:
+    """Hear the dispatcher without being kept alive by it: one that outlives the session drops it at the next event."""
+    dispatcher, reference = session.dispatcher, weakref.ref(session)
 
-
-def _constant(values: Values) -> Change:
-    return lambda _: values
-
-
-def _weak_listener(session: Session) -> Callable[[object], None]:
-    """A handler that does not keep the session alive on a dispatcher that outlives it."""
-    reference = weakref.ref(session)
-
-    def listen(event: object) -> None:
+    def hear(event: object) -> None:
         target = reference()
-        if target is not None:
+        if target is None:
+            dispatcher.unsubscribe(object, hear)
+        else:
             target.take(event)
 
-    return listen
+    dispatcher.subscribe(object, hear)

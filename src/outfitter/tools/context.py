@@ -56,3 +56,19 @@ class ToolContext:
     call_id: str = ""
     report: OnProgress = _no_progress
     """Tell whoever asked how far the call is: done, total (None if unknown), a word about it."""
+    begun_as: str = field(default="", repr=False)
+    """The id of the call this context was handed to; calls that its handler makes get ids of their own."""
+
+    def for_call(self, call_id: str, deadline: Deadline | None) -> ToolContext:
+        """The surroundings of one call, as its handler gets them."""
+        return ToolContext(
+            self.session,
+            self.resources,
+            deadline,
+            self.policies,
+            self.budget,
+            self.adapter,
+            call_id,
+            self.report,
+            call_id,
+        )

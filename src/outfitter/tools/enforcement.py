@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from outfitter.calls import Call, Outcome
-from outfitter.policy import Allow, Decision, Deny, Facts, ToolPolicy
+from outfitter.policy import Allow, Ask, Decision, Deny, Facts, ToolPolicy
 from outfitter.session import Session
 from outfitter.tools.context import ToolContext
 from outfitter.tools.tool import Tool
@@ -53,10 +53,16 @@ def _policies(tool: Tool[Any, Any], context: ToolContext) -> Iterator[ToolPolicy
 
 def _ask(policy: ToolPolicy, call: Call, session: Session) -> Decision:
     try:
-        return policy.check(call, facts_of(session, policy.name))
+        decision = policy.check(call, facts_of(session, policy.name))
     except Exception as error:  # noqa: BLE001 - a policy is foreign code; one that breaks must not let calls through
         _log.warning("policy '%s' failed on '%s'", policy.name, call.name, exc_info=True)
         return Deny(f"it failed ({type(error).__name__})")
+    return _understood(decision)
+
+
+def _understood(answer: object) -> Decision:
+    """The answer itself; a policy is foreign code, and what is no answer lets nothing through."""
+    return answer if isinstance(answer, Allow | Ask | Deny) else Deny("it gave no answer")
 
 
 def facts_of(session: Session, policy: str) -> Facts:
@@ -65,13 +71,16 @@ def facts_of(session: Session, policy: str) -> Facts:
 
 
 def _remember(policy: ToolPolicy, call: Call, outcome: Outcome, session: Session) -> None:
+    """Keep what the policy learned and forgot, as a change that can be made again when another call is undone."""
+    name, before = policy.name, facts_of(session, policy.name)
+    after = policy.on_result(call, outcome, before)
+    learned, forgotten = after - before, before - after
+    if not learned and not forgotten:
+        return
+
     def updated(kept: tuple[PolicyFacts, ...]) -> tuple[PolicyFacts, ...]:
-        old = next((entry.facts for entry in kept if entry.policy == policy.name), frozenset[str]())
-        new = policy.on_result(call, outcome, old)
-        return (
-            kept
-            if new == old
-            else (*(entry for entry in kept if entry.policy != policy.name), PolicyFacts(policy.name, new))
-        )
+        old = next((entry.facts for entry in kept if entry.policy == name), frozenset[str]())
+        others = (entry for entry in kept if entry.policy != name)
+        return (*others, PolicyFacts(name, (old - forgotten) | learned))
 
     session[PolicyFacts].update(updated)

@@ -6,6 +6,8 @@ import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from outfitter.errors import Invalid
+
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
@@ -16,7 +18,7 @@ class Deadline:
     def __post_init__(self) -> None:
         """Refuse a time without a zone: it would mean another moment on another machine."""
         if self.expires_at.tzinfo is None:
-            raise ValueError("a deadline needs a time zone, as in datetime.now(UTC)")
+            raise Invalid("a deadline needs a time zone", hint="datetime.now(UTC) has one")
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
@@ -55,18 +57,22 @@ class BudgetTracker:
             limit = self.budget.max_tool_calls
             if limit is not None and self.tool_calls >= limit:
                 return f"the budget of {limit} tool calls is spent"
-            self.tool_calls += 1
-        return None
+            broken = self._broken()
+            self.tool_calls += broken is None
+        return broken
 
     def spend_tokens(self, input_tokens: int, output_tokens: int) -> str | None:
         """Count tokens that were used; say which limit they broke, if they did."""
         with self._lock:
             self.input_tokens += input_tokens
             self.output_tokens += output_tokens
-            limits = (
-                ("input tokens", self.input_tokens, self.budget.max_input_tokens),
-                ("output tokens", self.output_tokens, self.budget.max_output_tokens),
-                ("tokens", self.input_tokens + self.output_tokens, self.budget.max_total_tokens),
-            )
+            return self._broken()
+
+    def _broken(self) -> str | None:
+        limits = (
+            ("input tokens", self.input_tokens, self.budget.max_input_tokens),
+            ("output tokens", self.output_tokens, self.budget.max_output_tokens),
+            ("tokens", self.input_tokens + self.output_tokens, self.budget.max_total_tokens),
+        )
         broken = [f"{used} of {limit} {what}" for what, used, limit in limits if limit is not None and used > limit]
         return f"the budget is spent: {', '.join(broken)}" if broken else None

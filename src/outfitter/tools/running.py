@@ -1,56 +1,89 @@
 """How a handler is run: inline, in a thread of its own when a time limit must hold, or awaited.
 
-A thread cannot be ended from outside: one that overruns its limit goes on, but its transaction is over, so nothing it
-still writes to the session counts.
+A thread cannot be ended from outside: one that overruns its limit goes on, but its transaction was undone, so nothing
+it still writes to the session counts.
 """
 
 from __future__ import annotations
 
 import contextvars
+import dataclasses
 import inspect
+import json
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from outfitter.calls import Done, Failed, Outcome, ToolResult, outcome_of_error
 from outfitter.errors import InvalidTool
 from outfitter.tools.context import ToolContext
-from outfitter.tools.handlers import takes_context
 from outfitter.tools.tool import Tool
 
 
-def run_sync(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> object:
-    """What the handler returns, run from code without a loop."""
-    job = _job(tool.handler, params, context)
-    if inspect.iscoroutinefunction(tool.handler):
-        return _run_loop(tool, params, context, limit)
-    if limit is None or tool.is_bounded:
-        return job()
-    return _run_in_thread(tool, job, limit)
+def run_sync(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> Outcome:
+    """What came of the handler, run from code without a loop."""
+    handler = tool.runner
+    try:
+        if handler.is_async:
+            return _run_loop(tool, params, context, limit)
+        if limit is None or tool.is_bounded:
+            return _understood(tool, handler.run(params, context))
+        return _understood(tool, _run_in_thread(tool, lambda: handler.run(params, context), limit))
+    except Exception as error:  # noqa: BLE001 - a handler is foreign code: whatever it raises is its outcome
+        return outcome_of_error(error)
 
 
-async def run_async(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> object:
-    """What the handler returns, awaited; a blocking handler runs in a worker thread."""
+async def run_async(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> Outcome:
+    """What came of the handler, awaited; a blocking handler runs in a worker thread."""
+    try:
+        return _understood(tool, await _await(tool, params, context, None if tool.is_bounded else limit))
+    except Exception as error:  # noqa: BLE001 - a handler is foreign code: whatever it raises is its outcome
+        return outcome_of_error(error)
+
+
+async def _await(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> object:
     import anyio
     import anyio.to_thread
 
-    handler = tool.async_handler or tool.handler
-    job = _job(handler, params, context)
-    seconds = None if tool.is_bounded else limit
-    with anyio.move_on_after(seconds):
-        if inspect.iscoroutinefunction(handler):
-            return await job()
-        return await anyio.to_thread.run_sync(job, abandon_on_cancel=True)
-    raise _overrun(tool, seconds)
+    handler = tool.async_runner or tool.runner
+    if limit is None and handler.is_async:
+        return await handler.run(params, context)
+    with anyio.move_on_after(limit):
+        if handler.is_async:
+            return await handler.run(params, context)
+        return await anyio.to_thread.run_sync(handler.run, params, context, abandon_on_cancel=True)
+    raise _overrun(tool, limit)
 
 
-def _job(handler: Callable[..., Any], params: object, context: ToolContext) -> Callable[[], Any]:
-    if not inspect.signature(handler).parameters:
-        return handler
-    return lambda: handler(params, context=context) if takes_context(handler) else handler(params)
+def _understood(tool: Tool[Any, Any], returned: object) -> Outcome:
+    """The outcome of a handler that returned a ToolResult, or just a value."""
+    if isinstance(returned, ToolResult):
+        result = cast("ToolResult[Any]", returned)
+        return Done(result) if result.success else Failed(result)
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise InvalidTool(f"tool '{tool.name}' returned a coroutine", hint="write its handler as 'async def'")
+    return Done(ToolResult(_text(returned), returned))
 
 
-def _run_loop(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> object:
+def _text(value: object) -> str:
+    """A plain value for the model: a text as it is, anything else as JSON where that is possible."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_as_json)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _as_json(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _run_loop(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> Outcome:
     import asyncio
 
     import anyio

@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args
 
 from outfitter.basics import quote
-from outfitter.calls import CallSource
+from outfitter.calls import CallSource, marks_secrets
 from outfitter.catalog import JsonValue
 from outfitter.errors import InvalidTool
 from outfitter.policy import ToolPolicy
 from outfitter.schemas import Shape, shape_of
-from outfitter.tools.handlers import adapt, params_type_of
+from outfitter.tools.handlers import Handler, adapt, handler_of, params_type_of
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -54,6 +54,9 @@ class Tool(Generic[P, R]):
     is_bounded: bool = False
     compensate: Tool[Any, Any] | None = field(default=None, repr=False)
     accepts_overrides: bool = True
+    runner: Handler = field(init=False, repr=False)
+    """How the handler is called."""
+    async_runner: Handler | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         """Refuse what no model could call."""
@@ -62,7 +65,13 @@ class Tool(Generic[P, R]):
             raise InvalidTool(f"invalid tool name {quote(self.name)}", hint=hint)
         if not callable(self.handler):
             raise InvalidTool(f"tool '{self.name}' has no handler", hint="give a function: handler(params, *, context)")
+        if self.timeout is not None and not self.timeout > 0:
+            raise InvalidTool(
+                f"tool '{self.name}': a time limit of {self.timeout!r} s", hint="give more than 0, or None"
+            )
         self.tool = self.tool or self.name
+        self.runner = handler_of(self.handler, self.name)
+        self.async_runner = None if self.async_handler is None else handler_of(self.async_handler, self.name)
 
     @classmethod
     def wrap(cls, function: Callable[..., Any]) -> Tool[Any, Any]:
@@ -92,6 +101,12 @@ class Tool(Generic[P, R]):
     def input_schema(self) -> Mapping[str, JsonValue]:
         """The JSON Schema of its arguments, for a model."""
         return self.params.schema
+
+    @cached_property
+    def secret_marks(self) -> Mapping[str, JsonValue] | None:
+        """The schema, when it marks any argument as a secret."""
+        schema = self.params.schema
+        return schema if marks_secrets(schema) else None
 
     @property
     def source(self) -> CallSource:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from outfitter.basics import suggest
+from outfitter.basics import quote, suggest
 from outfitter.calls import Refused, ToolInvoked, ToolResult, redact, result_of
 from outfitter.catalog import JsonValue
 from outfitter.errors import Conflict
@@ -57,19 +57,19 @@ class Toolbox:
 
     def _unknown(self, name: str, arguments: Mapping[str, JsonValue] | None, call_id: str) -> ToolResult[Any]:
         hint = suggest(name, self.tools)
-        outcome = Refused(f"there is no tool '{name}'" + (f" ({hint})" if hint else ""), "unknown_tool")
+        outcome = Refused(f"there is no tool {quote(name)} ({hint})", "unknown_tool")
         self.context.session.dispatch(
             ToolInvoked(
                 name=name,
                 adapter=self.context.adapter,
-                params=redact(arguments or {}),
+                params=redact(arguments) if isinstance(arguments, Mapping) else {},
                 outcome=outcome,
                 source="native",
                 created_at=datetime.now(UTC),
                 duration=0.0,
                 call_id=call_id or uuid.uuid4().hex,
                 session_id=self.context.session.session_id,
-                decision="deny",
+                decision="unasked",
             )
         )
         return result_of(outcome)

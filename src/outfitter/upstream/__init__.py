@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from outfitter.upstream.arming import arm_servers
     from outfitter.upstream.authorizer import Authorizer
+    from outfitter.upstream.begun import BEGUN, Begun
     from outfitter.upstream.commands import inline_code_fault, secret_argument, secret_variables
     from outfitter.upstream.connection import Connection
     from outfitter.upstream.eras import (
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
     from outfitter.upstream.journal import ProcessJournal
     from outfitter.upstream.launch import Launch, SpawnRules, prepare_launch
     from outfitter.upstream.lifecycle import TABLE, Happening, Health, Patience, State
-    from outfitter.upstream.link import Link, Peer, open_link
+    from outfitter.upstream.link import Link, open_link
     from outfitter.upstream.negotiation import negotiate
     from outfitter.upstream.oauth import ClientCredentialsAuthorizer
+    from outfitter.upstream.peers import Attendant, Peer
     from outfitter.upstream.pool import Pool, connect_all, require, share_key
     from outfitter.upstream.portal import SyncPool
     from outfitter.upstream.processes import StopTimes
@@ -48,11 +51,13 @@ if TYPE_CHECKING:
         provider_of,
     )
     from outfitter.upstream.sse import SseWire, open_sse_wire
-    from outfitter.upstream.stdio import StdioLimits, open_stdio_wire
-    from outfitter.upstream.wire import Inbox, Message, SessionLost, Wire
+    from outfitter.upstream.stdio import StdioLimits, StdioWire, open_stdio_wire
+    from outfitter.upstream.wire import STREAM_CLOSED, Inbox, Message, SessionLost, Wire
 
 _FILES = {
+    "arming": ("arm_servers",),
     "authorizer": ("Authorizer",),
+    "begun": ("BEGUN", "Begun"),
     "commands": ("inline_code_fault", "secret_argument", "secret_variables"),
     "connection": ("Connection",),
     "eras": (
@@ -66,11 +71,12 @@ _FILES = {
     "journal": ("ProcessJournal",),
     "launch": ("Launch", "SpawnRules", "prepare_launch",),
     "processes": ("StopTimes",),
-    "stdio": ("StdioLimits", "open_stdio_wire",),
+    "stdio": ("StdioLimits", "StdioWire", "open_stdio_wire",),
     "lifecycle": ("TABLE", "Happening", "Health", "Patience", "State"),
-    "link": ("Link", "Peer", "open_link"),
+    "link": ("Link", "open_link"),
     "negotiation": ("negotiate",),
     "oauth": ("ClientCredentialsAuthorizer",),
+    "peers": ("Attendant", "Peer"),
     "pool": ("Pool", "connect_all", "require", "share_key"),
     "portal": ("SyncPool",),
     "programs": ("ProgramChanged", "ProgramRegister"),
@@ -80,14 +86,18 @@ _FILES = {
         "make_providers", "provider_of",
     ),
     "sse": ("SseWire", "open_sse_wire"),
-    "wire": ("Inbox", "Message", "SessionLost", "Wire"),
+    "wire": ("STREAM_CLOSED", "Inbox", "Message", "SessionLost", "Wire"),
 }  # fmt: skip
 
 __all__ = [
+    "BEGUN",
+    "STREAM_CLOSED",
     "TABLE",
     "Agreement",
+    "Attendant",
     "AuthWanted",
     "Authorizer",
+    "Begun",
     "ClientCredentialsAuthorizer",
     "Connection",
     "DefaultSecrets",
@@ -121,10 +131,12 @@ __all__ = [
     "State",
     "StatusRefused",
     "StdioLimits",
+    "StdioWire",
     "StopTimes",
     "SyncPool",
     "VaultSecrets",
     "Wire",
+    "arm_servers",
     "connect_all",
     "fetch_supply",
     "header_text",

@@ -21,13 +21,16 @@ from outfitter.errors import NeedsAuth, OutfitterError, UpstreamDown, UpstreamEr
 from outfitter.resolution import ArmedServer
 from outfitter.upstream.eras import Agreement, Era
 from outfitter.upstream.lifecycle import Happening, Health, Patience, State
-from outfitter.upstream.link import Link, OnNotice, OpenWire, Peer, open_link
-from outfitter.upstream.wire import SessionLost
+from outfitter.upstream.link import Link, OnNotice, OpenWire, open_link
+from outfitter.upstream.peers import Peer
+from outfitter.upstream.wire import Message, SessionLost
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 Use = Callable[[Link], Awaitable[T]]
 Start = Callable[["Connection"], None]
+
+TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
 @dataclass(slots=True)
@@ -38,9 +41,9 @@ class Connection:
     open_wire: OpenWire
     start: Start
     peer: Peer | None = None
-    on_notice: OnNotice | None = None
     patience: Patience = field(default_factory=Patience)
     idle_seconds: float | None = None
+    prefers: Era = Era.MODERN
     health: Health = field(default_factory=Health)
     era: Era | None = None
     _link: Link | None = None
@@ -52,6 +55,10 @@ class Connection:
     _changed: anyio.Event = field(default_factory=anyio.Event)
     _renewing: anyio.Lock = field(default_factory=anyio.Lock)
     _failures: int = 0
+    _is_closed: bool = False
+    _owner: anyio.CancelScope | None = None
+    _listeners: tuple[OnNotice, ...] = ()
+    _listening: anyio.CancelScope | None = None
 
     @property
     def name(self) -> str:
@@ -63,6 +70,31 @@ class Connection:
         """What was agreed on, while the link is open."""
         return self._link.agreement if self._link is not None else None
 
+    # ── hearing of it, on its loop ──
+
+    def listen_to(self, listener: OnNotice) -> Callable[[], None]:
+        """Have the listener called with every notice of the server, until the function that is returned is called.
+
+        A link that was opened anew may have other lists than before: it is told as a changed list of tools. A
+        connection that is listened to is not idle.
+        """
+
+        def hear(message: Message) -> None:
+            listener(message)
+
+        def stop() -> None:
+            self._listeners = tuple(other for other in self._listeners if other is not hear)
+            if not self._listeners and self._listening is not None:
+                self._listening.cancel()
+
+        self._listeners = (*self._listeners, hear)
+        self._tell_waiters()
+        return stop
+
+    def _hear(self, message: Message) -> None:
+        for listener in self._listeners:
+            listener(message)
+
     # ── using it, from any task ──
 
     async def use(self, job: Use[T]) -> T:
@@ -73,6 +105,21 @@ class Connection:
             if lost.may_have_run:
                 raise
         return await self._use_once(job)
+
+    def borrow(self) -> Link | None:
+        """The open link when nothing speaks against using it now; whoever gets it gives it back."""
+        link = self._link
+        if link is None or self.health.state is not State.READY or self._is_closed or not link.is_usable:
+            return None
+        self._in_use += 1
+        return link
+
+    def give_back(self, now: float, *, is_good: bool) -> None:
+        """End a borrowing; a good answer makes earlier failures forgotten."""
+        self._in_use -= 1
+        self._last_used = now
+        if is_good:
+            self._recover()
 
     async def _use_once(self, job: Use[T]) -> T:
         link = await self._ready()
@@ -117,19 +164,33 @@ class Connection:
 
     async def _ready(self) -> Link:
         """The open link; waits for the owner to open it, no longer than the tries may take."""
+        link = self._open_link()
+        if link is not None:
+            return link
         connect = self.server.planned.definition.value.limits.connect
         limit = (connect + self.patience.longest_wait) * self.patience.tries
         with anyio.move_on_after(limit):
-            while True:
-                refusal = self.health.refusal(anyio.current_time(), self.name)
-                if refusal is not None:
-                    raise refusal
-                if self._link is not None and self._link.is_usable:
-                    self._claim_probe()
-                    return self._link
+            while link is None:
                 self._want()
                 await self._changed.wait()
+                link = self._open_link()
+            return link
         raise UpstreamDown(f"not ready within {limit:.0f} s", retry_after=self.patience.cooldown, where=self.name)
+
+    def _open_link(self) -> Link | None:
+        """The link, if it is open; raises why there will be none for now."""
+        refusal = self._refusal()
+        if refusal is not None:
+            raise refusal
+        if self._link is None or not self._link.is_usable:
+            return None
+        self._claim_probe()
+        return self._link
+
+    def _refusal(self) -> OutfitterError | None:
+        if self._is_closed:
+            return UpstreamDown("the connection is closed", retry_after=0.0, where=self.name)
+        return self.health.refusal(anyio.current_time(), self.name)
 
     def _want(self) -> None:
         """Have the owner open the link; start the owner when there is none."""
@@ -138,9 +199,13 @@ class Connection:
             self.start(self)
             self._is_running = True
 
+    @property
+    def _is_busy(self) -> bool:
+        return self._in_use > 0 or bool(self._listeners)
+
     def is_forgettable(self, now: float, seconds: float) -> bool:
         """Whether nobody has used it for so long, and nothing about it needs to be remembered."""
-        is_quiet = not (self._is_running or self._in_use) and self._last_used + seconds < now
+        is_quiet = not (self._is_running or self._is_busy) and self._last_used + seconds < now
         return is_quiet and self.health.refusal(now, self.name) is None
 
     def _claim_probe(self) -> None:
@@ -153,14 +218,25 @@ class Connection:
     async def run(self) -> None:
         """Open, keep and reopen the link as long as somebody wants it; cancelled when the pool closes."""
         try:
-            while self._is_wanted:
-                self._is_wanted = False
-                if self.health.refusal(anyio.current_time(), self.name) is None:
-                    await self._keep_open()
-                self._tell_waiters()
+            with anyio.CancelScope() as self._owner:
+                while self._is_wanted:
+                    self._is_wanted = False
+                    if self._refusal() is None:
+                        await self._keep_open()
+                    self._tell_waiters()
         finally:
             self._is_running = False
             self._tell_waiters()
+
+    async def close(self) -> None:
+        """End the link for good, and wait until it is gone."""
+        self._is_closed = True
+        if self._owner is not None:
+            self._owner.cancel()
+        self._tell_waiters()
+        while self._is_running:
+            await self._changed.wait()
+        self._note(Happening.CLOSED)
 
     async def _keep_open(self) -> None:
         """One life of the link, with the tries it takes; problems end up in ``health``."""
@@ -188,12 +264,14 @@ class Connection:
         opened = False
         try:
             async with open_link(
-                self.server, self.open_wire, peer=self.peer, on_notice=self.on_notice, known=self.era
+                self.server, self.open_wire, peer=self.peer, on_notice=self._hear, known=self.era, prefers=self.prefers
             ) as link:
-                opened, self.era = True, link.agreement.era
+                opened, is_another, self.era = True, self.era is not None, link.agreement.era
                 self._link = link
                 self._note(Happening.OPENED)
                 self._tell_waiters()
+                if is_another:
+                    self._hear({"jsonrpc": "2.0", "method": TOOLS_CHANGED})
                 await self._until_over(link)
         except OutfitterError:
             if not opened:
@@ -205,7 +283,7 @@ class Connection:
         """Wait for the wire to go, or for nobody to use it any more."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._watch_wire, link, group)
-            if self.on_notice is not None:
+            if link.agreement.era is Era.MODERN:
                 group.start_soon(self._listen, link)
             if self.idle_seconds is not None:
                 group.start_soon(self._watch_idle, self.idle_seconds, group)
@@ -217,18 +295,23 @@ class Connection:
         group.cancel_scope.cancel()
 
     async def _listen(self, link: Link) -> None:
-        """Keep the stream of changes open as long as the server has one."""
-        while link.is_usable and link.agreement.era is Era.MODERN:
+        """Keep the stream of changes open while somebody listens, as long as the server has one."""
+        while link.is_usable:
+            while not self._listeners:
+                await self._changed.wait()
             try:
-                await link.listen()
+                with anyio.CancelScope() as self._listening:
+                    await link.listen()
             except UpstreamError:
                 return
             except OutfitterError:
                 await anyio.sleep(self.patience.longest_wait)
+            finally:
+                self._listening = None
 
     async def _watch_idle(self, seconds: float, group: TaskGroup) -> None:
         self._last_used = anyio.current_time()
-        while self._in_use or anyio.current_time() < self._last_used + seconds:  # noqa: ASYNC110 - a time, not an event
+        while self._is_busy or anyio.current_time() < self._last_used + seconds:  # noqa: ASYNC110 - a time, not an event
             await anyio.sleep(max(self._last_used + seconds - anyio.current_time(), seconds / 4))
         self._link = None
         self._note(Happening.CLOSED)

@@ -37,7 +37,7 @@ from outfitter.upstream.http_client import (
     read_body,
     read_refusal,
 )
-from outfitter.upstream.wire import NO_HEADERS, Inbox, Message, SessionLost
+from outfitter.upstream.wire import NO_HEADERS, STREAM_CLOSED, Inbox, Message, SessionLost
 
 __all__ = [
     "AuthWanted",
@@ -85,19 +85,19 @@ class Mail:
         self._send = send
         self._open = 0
 
-    def take(self, message: Message, headers: Mapping[str, str]) -> None:
-        """Deliver one message; ``headers`` go with the answer, if it wants one."""
+    def take(self, message: Message, headers: Mapping[str, str], during: object = None) -> None:
+        """Deliver one message, said while ``during`` was asked; ``headers`` go with the answer, if it wants one."""
         if "id" not in message:
-            self._inbox.notice(message)
+            self._inbox.notice(message, during)
             return
         if self._open >= _OPEN_QUESTIONS:
             raise ProtocolViolation(f"the server waits for more than {_OPEN_QUESTIONS} answers at once")
         self._open += 1
-        self._tasks.start_soon(self._answer, message, headers)
+        self._tasks.start_soon(self._answer, message, headers, during)
 
-    async def _answer(self, message: Message, headers: Mapping[str, str]) -> None:
+    async def _answer(self, message: Message, headers: Mapping[str, str], during: object) -> None:
         try:
-            answer = await self._inbox.answer(message)
+            answer = await self._inbox.answer(message, during)
             with suppress(OutfitterError):  # the server misses its answer and says so in the call that asked for it
                 await self._send(answer, headers)
         finally:
@@ -140,11 +140,24 @@ class HttpWire:
         """Answers to the server's requests go out as notifications do."""
         self._mail = Mail(self._inbox, self._tasks, self.tell)
 
-    async def ask(self, message: Message, headers: Mapping[str, str] = NO_HEADERS) -> Message:
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where its requests go."""
+        return self._endpoint
+
+    @property
+    def client(self) -> HttpClient:
+        """Who sends them."""
+        return self._client
+
+    async def ask(
+        self, message: Message, headers: Mapping[str, str] = NO_HEADERS,
+        sent: Awaitable[aiohttp.ClientResponse] | None = None,
+    ) -> Message:  # fmt: skip
         """Send a request and wait for its response message; cancelling closes the response stream at once."""
         trail = _Trail(_without_routing(headers), message["id"])
         body = encode_message(message)
-        async with self._client.exchange(self._endpoint, "POST", headers, body) as response:
+        async with self._client.exchange(self._endpoint, "POST", headers, body, sent) as response:
             if message.get("method") == "initialize" and is_success(response.status):
                 self.session_id = response.headers.get(_SESSION_HEADER)
             if not is_success(response.status):
@@ -154,6 +167,8 @@ class HttpWire:
             answer = await self._read_stream(response, trail)
         if answer is not None:
             return answer
+        if trail.last_id:
+            self._inbox.notice({"jsonrpc": "2.0", "method": STREAM_CLOSED}, message["id"])
         # Only the handshake era can go on with a broken stream; the modern one names its method in a header.
         return await self._resume(trail, tries=_RESUMES if len(trail.headers) == len(headers) else 0)
 
@@ -213,7 +228,7 @@ class HttpWire:
         answer: Message | None = None
         for message in messages:
             if "method" in message:
-                self._mail.take(message, trail.headers)
+                self._mail.take(message, trail.headers, trail.request_id)
             elif message.get("id") == trail.request_id and trail.request_id is not None:
                 answer = message
             elif message.get("id") is None and "error" in message:

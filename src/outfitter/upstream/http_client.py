@@ -12,7 +12,7 @@ import os
 import re
 import ssl
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -113,6 +113,10 @@ class Endpoint:
         dressed |= extra
         return dressed
 
+    def plain(self, extra: Mapping[str, str]) -> tuple[str, dict[str, str]] | None:
+        """The URL and every header of a POST, for who writes it to the socket; None when they change by request."""
+        return None if self.authorizer is not None else (self.url.reveal(), self.dress("POST", extra))
+
     async def grants(self) -> Mapping[str, Secret]:
         """The headers that the authorizer adds now."""
         if self.authorizer is None:
@@ -205,16 +209,21 @@ class HttpClient:
         connect = min(self.limits.connect, server.planned.definition.value.limits.connect)
         return Endpoint(Secret(url), remote.headers, where, connect, authorizer)
 
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """Where a name may be connected to now, each address judged."""
+        return self.guard.judge(host, await self._lookup(host, port))
+
     @asynccontextmanager
     async def exchange(
-        self, endpoint: Endpoint, method: str, headers: Mapping[str, str], body: bytes | None = None
-    ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """Send a request and hold its response; leaving early closes the connection at once.
+        self, endpoint: Endpoint, method: str, headers: Mapping[str, str], body: bytes | None = None,
+        sent: Awaitable[aiohttp.ClientResponse] | None = None,
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:  # fmt: skip
+        """Send a request, unless it was, and hold its response; leaving early closes the connection at once.
 
         A response that was read to its end has given its connection back by then.
         """
         try:
-            response = await self._send(endpoint, method, headers, body)
+            response = await (sent or self._send(endpoint, method, headers, body))
             try:
                 yield response
             finally:

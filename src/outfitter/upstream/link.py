@@ -11,13 +11,15 @@ import itertools
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from functools import partial
+from typing import Any, cast
 
 import anyio
 
 from outfitter.catalog import TimeLimits
 from outfitter.errors import OutfitterError, ProtocolViolation, UpstreamError, UpstreamLost, UpstreamTimeout
 from outfitter.resolution import ArmedRemote, ArmedServer
+from outfitter.upstream.begun import Begun, take_begun
 from outfitter.upstream.eras import (
     Agreement,
     Era,
@@ -28,7 +30,8 @@ from outfitter.upstream.eras import (
     stamp,
 )
 from outfitter.upstream.negotiation import handshake, negotiate
-from outfitter.upstream.wire import Inbox, Message, Sessioned, Wire
+from outfitter.upstream.peers import Attendant, Peer, respond
+from outfitter.upstream.wire import STREAM_CLOSED, Inbox, Message, Sessioned, Wire
 
 OnProgress = Callable[[Message], None]
 OnNotice = Callable[[Message], None]
@@ -38,24 +41,10 @@ MAX_PAGES = 200
 MAX_ROUNDS = 10
 _TELL_SECONDS = 1.0
 _PROBE_SECONDS = 10.0
-_METHOD_NOT_FOUND = -32601
 _ALL_DAY = TimeLimits.of(call=24 * 3600.0)
 _CHANGES = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 _OPENING = frozenset({"initialize", "server/discover"})
 _INPUT_REQUIRED = "input_required"
-
-
-class Peer(Protocol):
-    """Whoever can answer what a server asks: elicitation, sampling, roots."""
-
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """What it can answer, as the protocol declares it."""
-        ...
-
-    async def respond(self, method: str, params: Message) -> Message:
-        """The result for one request of the server; UpstreamError to refuse it."""
-        ...
 
 
 @dataclass(slots=True)
@@ -66,6 +55,7 @@ class _Waiting:
     idle: float
     last: float
     on_progress: OnProgress | None
+    attendant: Attendant | None = None
 
 
 @dataclass(slots=True)
@@ -77,6 +67,7 @@ class Link:
     peer: Peer | None = None
     on_notice: OnNotice | None = None
     _wire: Wire | None = None
+    _sessioned: Sessioned | None = None
     _agreement: Agreement | None = None
     _ids: Any = field(default_factory=lambda: itertools.count(1))
     _waiting: dict[int, _Waiting] = field(default_factory=dict[int, _Waiting])
@@ -84,12 +75,20 @@ class Link:
 
     # ── what the wire delivers ──
 
-    def notice(self, message: Message) -> None:
+    def notice(self, message: Message, during: object = None) -> None:
         """Take a notification: progress moves a time limit, the rest goes to whoever listens."""
         if message.get("method") == "notifications/progress":
             self._progress(message)
+        elif message.get("method") in {"notifications/message", STREAM_CLOSED}:
+            for attendant in self._attendants(during):
+                attendant.hear(message)
         if self.on_notice is not None:
             self.on_notice(message)
+
+    def _attendants(self, during: object) -> list[Attendant]:
+        """Who stands by the request; by all that are under way when a transport cannot tell which one is meant."""
+        waiting = self._waiting.values() if during is None else [self._waiting.get(cast("int", during))]
+        return [one.attendant for one in waiting if one is not None and one.attendant is not None]
 
     def _progress(self, message: Message) -> None:
         params = message.get("params")
@@ -101,24 +100,17 @@ class Link:
         if waiting.on_progress is not None:
             waiting.on_progress(cast("Message", params))
 
-    async def answer(self, message: Message) -> Message:
-        """Answer a request of the server: by the peer, or with a polite no."""
+    async def answer(self, message: Message, during: object = None) -> Message:
+        """Answer a request of the server: by who stands by our request, else by the peer, or with a polite no."""
         method, params = str(message.get("method")), message.get("params")
         reply: Message = {"jsonrpc": "2.0", "id": message.get("id")}
         try:
             given = cast("Message", params) if isinstance(params, dict) else {}
-            return {**reply, "result": await self._respond(method, given)}
+            attendants = self._attendants(during)
+            peer = attendants[0] if len(attendants) == 1 else self.peer
+            return {**reply, "result": await respond(peer, method, given)}
         except UpstreamError as refusal:
             return {**reply, "error": {"code": refusal.rpc_code, "message": refusal.message}}
-
-    async def _respond(self, method: str, params: Message) -> Message:
-        if method == "ping":
-            return {}
-        if self.peer is not None:
-            return await self.peer.respond(method, params)
-        if method == "elicitation/create":
-            return {"action": "decline"}
-        raise UpstreamError(f"nobody here answers {method}", rpc_code=_METHOD_NOT_FOUND)
 
     # ── asking ──
 
@@ -137,9 +129,11 @@ class Link:
     async def request(
         self, method: str, params: Message | None = None, *, limits: TimeLimits | None = None,
         on_progress: OnProgress | None = None, headers: Mapping[str, str] | None = None,
+        attendant: Attendant | None = None,
     ) -> Message:  # fmt: skip
         """The result of a request as the server wrote it; UpstreamError, UpstreamTimeout or UpstreamLost otherwise."""
-        request_id = next(self._ids)
+        begun = take_begun(self) if method == "tools/call" else None
+        request_id: int = next(self._ids) if begun is None else begun.request_id
         given = dict(params or {})
         if on_progress is not None:
             given["_meta"] = {**cast("Message", given.get("_meta") or {}), "progressToken": request_id}
@@ -147,7 +141,11 @@ class Link:
         if self._agreement is not None and method not in _OPENING:
             given, extra = self._dress(method, given, extra)
         message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": given}
-        return self._result(await self._exchange(message, extra, limits or self.limits, on_progress))
+        now = anyio.current_time() if begun is None else begun.started
+        allowed = limits or self.limits
+        scope = anyio.CancelScope(deadline=now + min(allowed.call, allowed.total))
+        waiting = _Waiting(scope, allowed.call, now + allowed.total, on_progress, attendant)
+        return self._result(await self._exchange(message, extra, waiting, begun))
 
     def _dress(self, method: str, params: Message, headers: dict[str, str]) -> tuple[Message, dict[str, str]]:
         """The request as the agreed era wants it."""
@@ -177,19 +175,20 @@ class Link:
     @property
     def session_id(self) -> str | None:
         """The handshake era's session over HTTP; None elsewhere."""
-        return self._wire.session_id if isinstance(self._wire, Sessioned) else None
+        return None if self._sessioned is None else self._sessioned.session_id
 
     async def _exchange(
-        self, message: Message, headers: Mapping[str, str], limits: TimeLimits, on_progress: OnProgress | None
+        self, message: Message, headers: Mapping[str, str], waiting: _Waiting, begun: Begun | None
     ) -> Message:
         if self._wire is None:
             raise UpstreamLost("the link is closed", where=self._name)
-        start, request_id = anyio.current_time(), cast("int", message["id"])
+        start, request_id = anyio.current_time() if begun is None else begun.started, cast("int", message["id"])
         is_answered = False
         try:
-            with anyio.CancelScope(deadline=start + min(limits.call, limits.total)) as scope:
-                self._waiting[request_id] = _Waiting(scope, limits.call, start + limits.total, on_progress)
-                response = await self._wire.ask(message, headers)
+            with waiting.scope:
+                self._waiting[request_id] = waiting
+                ask = self._wire.ask if begun is None else partial(begun.finish, self._wire)
+                response = await ask(message, headers)
                 is_answered = True
                 return response
         except OutfitterError:
@@ -198,7 +197,7 @@ class Link:
         finally:
             self._waiting.pop(request_id, None)
             if not is_answered:
-                await self._tell_cancelled(message)
+                await self.tell_cancelled(request_id)
         seconds = anyio.current_time() - start
         raise UpstreamTimeout(f"no answer to {message['method']} within {seconds:.1f} s", where=self._name)
 
@@ -206,11 +205,11 @@ class Link:
     def _name(self) -> str:
         return f"server '{self.server.planned.alias}'"
 
-    async def _tell_cancelled(self, message: Message) -> None:
+    async def tell_cancelled(self, request_id: int) -> None:
         """Let the server stop working on what nobody waits for; a modern HTTP server sees the stream close instead."""
         if self._agreement is None or (self._is_http and self._agreement.era is Era.MODERN) or self._wire is None:
             return
-        note: Message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": message["id"]}}
+        note: Message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
         with anyio.move_on_after(_TELL_SECONDS, shield=True):
             try:
                 await self._wire.tell(note, self._legacy_headers(self._agreement.version))
@@ -238,6 +237,22 @@ class Link:
         message: Message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
         headers = {} if self._agreement is None else self._legacy_headers(self._agreement.version)
         await self._wire.tell(message, headers)
+
+    @property
+    def wire(self) -> Wire | None:
+        """What the link speaks through; None when it is closed."""
+        return self._wire
+
+    def next_id(self) -> int:
+        """An id that no other request on this link has."""
+        return next(self._ids)
+
+    def dress_call(self, name: str, meta: Message) -> tuple[Message, dict[str, str]] | None:
+        """The ``_meta`` and headers of a call of this tool; None when its arguments must be repeated in headers."""
+        if self._mirrored.get(name):
+            return None
+        params, headers = self._dress("tools/call", {"name": name, "_meta": meta} if meta else {"name": name}, {})
+        return cast("Message", params.get("_meta", {})), headers
 
     # ── what people do with a server ──
 
@@ -271,7 +286,7 @@ class Link:
             content = cast("Message", question) if isinstance(question, dict) else {}
             params = content.get("params")
             given = cast("Message", params) if isinstance(params, dict) else {}
-            responses[key] = await self._respond(str(content.get("method")), given)
+            responses[key] = await respond(self.peer, str(content.get("method")), given)
         return responses
 
     async def list_tools(self) -> list[Message]:
@@ -315,17 +330,18 @@ class Link:
 
     # ── opening ──
 
-    async def agree(self, wire: Wire, known: Era | None = None) -> None:
+    async def agree(self, wire: Wire, known: Era | None = None, prefers: Era = Era.MODERN) -> None:
         """Take the wire and settle the era with the server; a known era is not probed."""
         self._wire = wire
+        self._sessioned = wire if isinstance(wire, Sessioned) else None  # asked once: the question is slow
         connect = self.limits.connect
         try:
             with anyio.fail_after(connect):
-                self._agreement = await negotiate(self._discover, self._initialize, known)
+                self._agreement = await negotiate(self._discover, self._initialize, known, prefers)
                 if self._agreement.era is Era.LEGACY:
                     await self.notify("notifications/initialized")
-                    if isinstance(wire, Sessioned):
-                        await wire.listen(self._legacy_headers(self._agreement.version))
+                    if self._sessioned is not None:
+                        await self._sessioned.listen(self._legacy_headers(self._agreement.version))
         except TimeoutError:
             raise UpstreamTimeout(f"no handshake within {connect:g} s", where=self._name) from None
 
@@ -356,8 +372,8 @@ class Link:
 
     async def detach(self) -> None:
         """Give the wire up: nothing more can be asked, and a session of the handshake era ends."""
-        wire, self._wire = self._wire, None
-        if isinstance(wire, Sessioned) and wire.session_id is not None and self._agreement is not None:
+        wire, self._wire, self._sessioned = self._sessioned, None, None
+        if wire is not None and wire.session_id is not None and self._agreement is not None:
             headers = {"MCP-Protocol-Version": self._agreement.version, "Mcp-Session-Id": wire.session_id}
             with anyio.move_on_after(_TELL_SECONDS, shield=True):
                 await wire.end_session(headers)
@@ -371,12 +387,13 @@ async def open_link(
     peer: Peer | None = None,
     on_notice: OnNotice | None = None,
     known: Era | None = None,
+    prefers: Era = Era.MODERN,
 ) -> AsyncGenerator[Link]:
     """A negotiated link, closed when the block ends; opened and closed by the calling task."""
     identity = Identity(capabilities=peer.capabilities if peer is not None else {})
     link = Link(server, identity, peer, on_notice)
     async with open_wire(server, link) as wire:
-        await link.agree(wire, known)
+        await link.agree(wire, known, prefers)
         try:
             yield link
         finally:

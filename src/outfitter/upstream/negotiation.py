@@ -1,7 +1,8 @@
 """Which era a server speaks: asked once, by the newest way first.
 
 ``server/discover`` is tried; what is not a modern server's answer means the handshake. An outage is never a verdict:
-errors of the wire pass through.
+errors of the wire pass through. Who has a client of the handshake era prefers that era, and takes the modern one from
+a server that has no other.
 """
 
 from __future__ import annotations
@@ -19,10 +20,17 @@ Discover = Callable[[str], Awaitable[Message]]
 Initialize = Callable[[], Awaitable[Message]]
 
 
-async def negotiate(discover: Discover, initialize: Initialize, known: Era | None = None) -> Agreement:
+async def negotiate(
+    discover: Discover, initialize: Initialize, known: Era | None = None, prefers: Era = Era.MODERN
+) -> Agreement:
     """The agreement with a server; a known era is taken at its word and not probed."""
     if known is Era.LEGACY:
         return read_initialize(await initialize())
+    if known is None and prefers is Era.LEGACY:
+        try:
+            return read_initialize(await initialize())
+        except (UpstreamTimeout, ProtocolViolation, UpstreamError):
+            return await negotiate(discover, initialize, Era.MODERN)
     version = MODERN_VERSIONS[-1]
     try:
         return await _discover(discover, version) or read_initialize(await initialize())

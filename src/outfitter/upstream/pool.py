@@ -19,8 +19,10 @@ from outfitter.basics import Secret
 from outfitter.errors import OutfitterError, Refused, UpstreamDown
 from outfitter.resolution import ArmedCredentials, ArmedServer, ArmedStdio, PlannedServer
 from outfitter.upstream.connection import Connection
+from outfitter.upstream.eras import Era
 from outfitter.upstream.lifecycle import Patience
-from outfitter.upstream.link import OnNotice, Peer
+from outfitter.upstream.link import OnNotice, OpenWire
+from outfitter.upstream.peers import Peer
 from outfitter.upstream.wire import Inbox, Wire
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ class Pool:
     journal: ProcessJournal | None = None
     rules: SpawnRules | None = None
     sign_in: SignIn | None = None
+    open_wire: OpenWire | None = None
+    """Opens wires in another way, for instance to a server inside this process."""
     _group: TaskGroup | None = None
     _http: HttpClient | None = None
     _shared: dict[Secret, Connection] = field(default_factory=dict[Secret, Connection])
@@ -95,22 +99,36 @@ class Pool:
             await self._http.close()
 
     def connect(
-        self, server: ArmedServer, *, peer: Peer | None = None, on_notice: OnNotice | None = None
-    ) -> Connection:
+        self, server: ArmedServer, *, peer: Peer | None = None, on_notice: OnNotice | None = None,
+        prefers: Era = Era.MODERN,
+    ) -> Connection:  # fmt: skip
         """The connection for a server: shared when it may be, opened when it is first used."""
         if self._group is None:
             raise UpstreamDown("the pool is closed", retry_after=0.0)
-        may_share = server.planned.definition.value.shareable and peer is None and on_notice is None
+        may_share = server.planned.definition.value.shareable and peer is None and prefers is Era.MODERN
         key = share_key(server) if may_share else None
-        if key is not None and key in self._shared:
-            return self._shared[key]
-        idle = self.idle_seconds if on_notice is None else None
-        connection = Connection(server, self._open_wire, self._start, peer, on_notice, self.patience, idle)
+        connection = self._shared.get(key) if key is not None else None
+        if connection is None:
+            connection = self._make(server, peer, prefers)
+            if key is not None:
+                self._shared[key] = connection
+        if on_notice is not None:
+            connection.listen_to(on_notice)
+        return connection
+
+    def _make(self, server: ArmedServer, peer: Peer | None, prefers: Era) -> Connection:
+        connection = Connection(
+            server, self._open_wire, self._start, peer, self.patience, self.idle_seconds, prefers=prefers
+        )
         self._forget_unused()
         self._all.append(connection)
-        if key is not None:
-            self._shared[key] = connection
         return connection
+
+    async def close(self, connection: Connection) -> None:
+        """End one connection for everyone who shares it; a new one is made when its server is connected again."""
+        self._all = [other for other in self._all if other is not connection]
+        self._shared = {key: other for key, other in self._shared.items() if other is not connection}
+        await connection.close()
 
     def _start(self, connection: Connection) -> None:
         if self._group is None:
@@ -132,6 +150,8 @@ class Pool:
         return tuple(self._all)
 
     def _open_wire(self, server: ArmedServer, inbox: Inbox) -> AbstractAsyncContextManager[Wire]:
+        if self.open_wire is not None:
+            return self.open_wire(server, inbox)
         if isinstance(server.transport, ArmedStdio):
             from outfitter.upstream.stdio import open_stdio_wire
 

@@ -9,7 +9,7 @@ waiting. Servers write logs to stderr.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -117,22 +117,37 @@ class StdioWire:
 
     # ── what a link uses ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def ask(self, message: Message, headers: Mapping[str, str] = NO_HEADERS) -> Message:  # noqa: ARG002
-        """Send a request and wait for its answer; a pipe has no place for headers."""
-        data = _line_of(message)
-        await self._wait_for_room()
-        ident = message["id"]
-        if ident in self._waiting:
-            raise Invalid(f"a request with the id {ident!r} is already waiting", where=self._child.launch.where)
-        answer = self._waiting[ident] = self._create_future()
-        try:
+    async def ask(
+        self, message: Message, headers: Mapping[str, str] = NO_HEADERS,  # noqa: ARG002 - a pipe has no place for them
+        sent: Awaitable[Message | None] | None = None,
+    ) -> Message:  # fmt: skip
+        """Send a request and wait for its answer."""
+        ident, was_sent = message["id"], True
+        if sent is None:
+            data = _line_of(message)
+            await self._wait_for_room()
+            if ident in self._waiting:
+                raise Invalid(f"a request with the id {ident!r} is already waiting", where=self._child.launch.where)
+            sent = self._waiting[ident] = self._create_future()
             was_sent = self._child.write(data)
-            found = await answer
+        try:
+            found = await sent
         finally:
-            del self._waiting[ident]
+            self._waiting.pop(ident, None)
         if found is None:
             raise self._why_lost(may_have_run=was_sent)
         return found
+
+    def begin(self, ident: int, line: bytes) -> asyncio.Future[Message | None] | None:
+        """Write a request as it is; its answer, None for a lost one, comes later. None when nothing was written."""
+        if self._loss is not None or not self._child.has_room or ident in self._waiting:
+            return None
+        answer = self._waiting[ident] = self._create_future()
+        if not self._child.write(line):
+            del self._waiting[ident]
+            return None
+        answer.add_done_callback(lambda _: self._waiting.pop(ident, None))
+        return answer
 
     async def tell(self, message: Message, headers: Mapping[str, str] = NO_HEADERS) -> None:  # noqa: ARG002
         """Send a notification."""

@@ -16,6 +16,8 @@ Message: TypeAlias = "dict[str, Any]"
 """A JSON-RPC message as it is on the wire."""
 
 NO_HEADERS: Mapping[str, str] = {}
+STREAM_CLOSED = "outfitter/stream_closed"
+"""What a wire over HTTP notices to whoever stands by a request when the server closes its stream before the answer."""
 
 
 class SessionLost(UpstreamLost):
@@ -25,11 +27,11 @@ class SessionLost(UpstreamLost):
 class Inbox(Protocol):
     """Where a wire delivers what the server says by itself."""
 
-    def notice(self, message: Message) -> None:
-        """Take a notification. Must not block and must not raise."""
+    def notice(self, message: Message, during: object = None) -> None:
+        """Take a notification. Must not block and must not raise. ``during`` is the id of our request it belongs to."""
         ...
 
-    async def answer(self, message: Message) -> Message:
+    async def answer(self, message: Message, during: object = None) -> Message:
         """Answer a request of the server with the whole response message. Must not raise."""
         ...
 
