@@ -16,9 +16,9 @@ from outfitter.catalog import ToolFilter
 from outfitter.policy import ReadBeforeWritePolicy
 from outfitter.prompt import Prompt, PromptTemplate
 from outfitter.session import Session
-from outfitter.tools import ToolContext, execute
+from outfitter.tools import ToolContext, aexecute, execute
 from tests.bridge.kit import value_of
-from tests.upstream.real import children_running, npm_server, python_server, sqlite_server
+from tests.upstream.real import children_running, everything, npm_server, python_server, sqlite_server
 
 
 @pytest.fixture
@@ -103,3 +103,30 @@ def test_the_server_that_can_do_everything_does_it_through_the_bridge() -> None:
         prompt = section.prompt_section("everything", "simple-prompt")
         assert "simple prompt" in prompt.render_body(None)
     assert children_running() == []
+
+
+@pytest.mark.promise("BRIDGE-REAL")
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", ["sse", "http"])
+async def test_the_server_that_can_do_everything_does_it_over_http_too(transport: str) -> None:
+    async with (
+        everything(transport) as server,
+        McpIntegrationSection(servers=[server], session=Session()) as section,
+    ):
+        by_name = {tool.tool: tool for tool in section.tools()}
+        added = await aexecute(by_name["get-sum"], by_name["get-sum"].params_type(a=2, b=3))
+        assert "5" in added.message
+        wrong = await aexecute(by_name["get-sum"], {"a": "two", "b": 3})
+        assert (wrong.success, "/a: expected number" in wrong.message) == (False, True)
+
+
+@pytest.mark.promise("BRIDGE-REAL")
+def test_the_memory_server_remembers_what_typed_calls_tell_it(tmp_path: Path) -> None:
+    server = npm_server("memory", env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")})
+    with McpIntegrationSection(servers=[server], session=Session()) as section:
+        by_name = {tool.tool: tool for tool in section.tools()}
+        entity = {"name": "Ada", "entityType": "person", "observations": ["writes programs"]}
+        assert execute(by_name["create_entities"], {"entities": [entity]}).success
+        found = execute(by_name["search_nodes"], {"query": "Ada"})
+        assert value_of(found).entities[0].observations == ["writes programs"]
+        assert execute(by_name["create_entities"], {"entities": [{"name": "Bob"}]}).code == "invalid_arguments"

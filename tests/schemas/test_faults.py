@@ -200,3 +200,10 @@ def test_our_own_types_and_foreign_schemas_tell_the_same_mistake_the_same_way(va
         return sorted((fault.path, fault.message) for fault in shape.faults(value))
 
     assert told(shape_of(Params)) == told(read_schema(FOREIGN)) != []
+
+
+def test_no_value_is_quoted_where_a_schema_marks_some_as_not_to_be_seen() -> None:
+    schema = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True, "pattern": "^[0-9]+$"}}}
+    (fault,) = read_schema(schema).faults({"pin": "hunter2"})
+    assert "hunter2" not in fault.message
+    assert fault.path == "/pin"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 64
 _MOST_NAMES = 20
+_MARKS = ('"writeOnly"', '"password"')
+"""A schema that says one of these has values that nobody should see; then none is quoted."""
 _SAY: dict[str, Callable[[Any], str]] = {
     "additionalItems": lambda kind: f"has more than {kind.limit} items",
     "contains": lambda _: "has no item of the required form",
@@ -49,11 +51,12 @@ _SAY: dict[str, Callable[[Any], str]] = {
 class Teller:
     """What turns the errors of one schema into faults."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_is_discreet", "_text")
 
     def __init__(self, text: str) -> None:
         """Keep the text of the schema, to name what it knows."""
         self._text = text
+        self._is_discreet = any(mark in text for mark in _MARKS)
 
     def tell(self, error: ValidationError) -> Iterator[Fault]:
         """The faults that one error stands for."""
@@ -70,7 +73,7 @@ class Teller:
             inner = next(self.tell(kind.error), Fault("", "is not allowed"))
             yield Fault(pointer_of(path), f"a property name {inner.message}")
         else:
-            yield Fault(pointer_of(path), _message(error))
+            yield Fault(pointer_of(path), _message(error, discreet=self._is_discreet))
 
     def _unknown(self, error: ValidationError, names: list[str]) -> str:
         shown = ", ".join(quote(name) for name in names[:_MOST_NAMES])
@@ -103,7 +106,8 @@ class Teller:
             yield Fault(pointer_of(path), "fits none of the alternatives")
             return
         best, likely = min(ranked, key=lambda entry: entry[0])
-        together = _together(error, [branch for rank, branch in ranked if best[0] or rank == best])
+        alike = [branch for rank, branch in ranked if best[0] or rank == best]
+        together = _together(error, alike, discreet=self._is_discreet)
         if together:
             yield Fault(pointer_of(path), together)
             return
@@ -130,7 +134,7 @@ def _is_about(error: ValidationError, *names: str) -> bool:
     return type(error.kind).__name__ in names
 
 
-def _together(error: ValidationError, branches: list[list[ValidationError]]) -> str:
+def _together(error: ValidationError, branches: list[list[ValidationError]], *, discreet: bool) -> str:
     """One sentence for alternatives that all failed at the value itself, in the same simple way."""
     firsts = [_innermost(branch[0]) for branch in branches]
     if any(first.instance_path != error.instance_path for first in firsts):
@@ -141,13 +145,13 @@ def _together(error: ValidationError, branches: list[list[ValidationError]]) -> 
         return f"needs one of {', '.join(dict.fromkeys(quote(kind.property) for kind in kinds))}"
     if names == {"Type"}:
         types = dict.fromkeys(name for kind in kinds for name in kind.types)
-        return f"expected {_either(list(types))}, got {_shown(error)}"
+        return f"expected {_either(list(types))}, got {_shown(error, discreet=discreet)}"
     if names <= {"Constant", "Enum"}:
-        return _one_of([option for kind in kinds for option in _options(kind)], error)
+        return _one_of([option for kind in kinds for option in _options(kind)], error, discreet=discreet)
     if names <= {"Constant", "Enum", "Type"} and not isinstance(error.instance, dict | list):
         options = [json.dumps(option) for kind in kinds for option in _options(kind)]
         types = dict.fromkeys(name for kind in kinds for name in getattr(kind, "types", ()))
-        return f"expected {_either([*types, *options][:_MOST_NAMES])}, got {_shown(error)}"
+        return f"expected {_either([*types, *options][:_MOST_NAMES])}, got {_shown(error, discreet=discreet)}"
     return ""
 
 
@@ -157,20 +161,20 @@ def _innermost(error: ValidationError) -> ValidationError:
     return _innermost(context[0][0]) if len(context) == 1 and len(context[0]) == 1 else error
 
 
-def _message(error: ValidationError) -> str:
+def _message(error: ValidationError, *, discreet: bool) -> str:
     kind: Any = error.kind
     name = type(kind).__name__
     if name == "Type":
-        return f"expected {_either(kind.types)}, got {_shown(error)}"
+        return f"expected {_either(kind.types)}, got {_shown(error, discreet=discreet)}"
     if name in {"Constant", "Enum"}:
-        return _one_of(_options(kind), error)
+        return _one_of(_options(kind), error, discreet=discreet)
     if name == "OneOfMultipleValid":
         return "fits more than one of the alternatives, and must fit exactly one"
     if name in {"BacktrackLimitExceeded", "RegexEngineFailure"}:
         return "could not be checked: its pattern takes too many steps"
     say = _SAY.get(f"{name[0].lower()}{name[1:]}")
     told = say(kind) if say is not None else f"does not keep '{kind.name}'"
-    return f"{told}, got {_shown(error)}" if not isinstance(error.instance, dict | list) else told
+    return f"{told}, got {_shown(error, discreet=discreet)}" if not isinstance(error.instance, dict | list) else told
 
 
 def _options(kind: Any) -> list[Any]:  # noqa: ANN401 - any kind of error
@@ -179,11 +183,11 @@ def _options(kind: Any) -> list[Any]:  # noqa: ANN401 - any kind of error
     return list(getattr(kind, "options", ()))
 
 
-def _one_of(options: list[Any], error: ValidationError) -> str:
+def _one_of(options: list[Any], error: ValidationError, *, discreet: bool) -> str:
     shown = list(dict.fromkeys(_short(option) for option in options))
     rest = ", …" if len(shown) > _MOST_NAMES else ""
     start = "must be" if len(shown) == 1 else "must be one of"
-    return f"{start} {', '.join(shown[:_MOST_NAMES])}{rest}, got {_shown(error)}"
+    return f"{start} {', '.join(shown[:_MOST_NAMES])}{rest}, got {_shown(error, discreet=discreet)}"
 
 
 def _either(names: list[str]) -> str:
@@ -191,11 +195,11 @@ def _either(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}" if names else "something else"
 
 
-def _shown(error: ValidationError) -> str:
+def _shown(error: ValidationError, *, discreet: bool) -> str:
     """The value as it may be quoted: its kind, and a short scalar unless it stands under a key that holds secrets."""
     value = error.instance
     word = word_for(value)
-    if value is None or isinstance(value, dict | list):
+    if discreet or value is None or isinstance(value, dict | list):
         return word
     if any(isinstance(part, str) and looks_sensitive(part) for part in error.instance_path):
         return word
