@@ -46,9 +46,11 @@ bench: $(READY) ## measure, as ratios against something real
 corpus: $(READY) ## score the reading of schemas: make corpus CORPUS=a folder of real tool definitions
 	@$(BIN)/python -m benchmarks.corpus $(CORPUS)
 
-conformance: $(READY) ## run the client scenarios of the official suite, both revisions (minutes; fetches npm packages)
+conformance: $(SERVERS) ## run the official suite through the gateway and against our client, and other clients against the gateway (minutes; fetches npm packages)
 	@$(BIN)/python -m conformance.setup
-	@failed=0; for revision in 2025-11-25 2026-07-28; do \
+	@failed=0; $(BIN)/python -m conformance.run_gateway || failed=1; \
+		$(BIN)/python -m conformance.run_others || failed=1; \
+		for revision in 2025-11-25 2026-07-28; do \
 		$(BIN)/python -m conformance.run_client $$revision || failed=1; done; exit $$failed
 
 fmt: $(READY) ## put the code in shape

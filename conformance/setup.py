@@ -15,7 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 NODE = "node@22"
-SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+SUITES = {
+    "suite": "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "stable": "@modelcontextprotocol/conformance@0.1.16",
+}
+CLIENTS = ("@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/inspector@2.12.0")
 _ROOT = Path(__file__).resolve().parents[1]
 _INSTALL_SECONDS = 900.0
 
@@ -35,9 +39,14 @@ def node_path() -> Path:
     return cache_folder() / "node" / "node_modules" / "node" / "bin" / "node"
 
 
-def suite_path() -> Path:
-    """The suite's program."""
-    return cache_folder() / "suite" / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+def suite_path(suite: str = "suite") -> Path:
+    """The program of a suite: the newest, or the last that is ``stable``."""
+    return cache_folder() / suite / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+
+
+def client_path(*parts: str) -> Path:
+    """A file of the clients that other people wrote."""
+    return cache_folder().joinpath("clients", "node_modules", "@modelcontextprotocol", *parts)
 
 
 def find_npm() -> Path:
@@ -61,27 +70,30 @@ def _write_starter(file: Path, *command: Path) -> Path:
     return file
 
 
-def _install(folder: Path, package: str) -> None:
+def _install(folder: Path, *packages: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # Without a package file of its own npm would climb up and install into some other project.
     (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
     npm = find_npm()
     environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-    command = [str(npm), "install", "--no-audit", "--no-fund", "--loglevel=error", package]
+    command = [str(npm), "install", "--no-audit", "--no-fund", "--loglevel=error", *packages]
     try:
         done = subprocess.run(command, cwd=folder, env=environment, timeout=_INSTALL_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise SetupFailed(f"npm did not install {package} within {_INSTALL_SECONDS:.0f} s") from None
+        raise SetupFailed(f"npm did not install {' '.join(packages)} within {_INSTALL_SECONDS:.0f} s") from None
     if done.returncode != 0:
-        raise SetupFailed(f"npm could not install {package} (exit {done.returncode})")
+        raise SetupFailed(f"npm could not install {' '.join(packages)} (exit {done.returncode})")
 
 
 def install() -> None:
     """Install what is missing."""
     if not node_path().exists():
         _install(cache_folder() / "node", NODE)
-    if not suite_path().exists():
-        _install(cache_folder() / "suite", SUITE)
+    for name, package in SUITES.items():
+        if not suite_path(name).exists():
+            _install(cache_folder() / name, package)
+    if not client_path("inspector").exists():
+        _install(cache_folder() / "clients", *CLIENTS)
 
 
 if __name__ == "__main__":

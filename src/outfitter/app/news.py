@@ -1,0 +1,54 @@
+"""What a running gateway tells those who look from outside: where it listens, and what is wrong with a new catalog."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from outfitter.gateway import Address
+
+
+@dataclass(slots=True)
+class News:
+    """A small file in the state folder; it is there as long as the gateway runs."""
+
+    path: Path
+    problem: str = ""
+    """Why the newest catalog is not in use; empty when it is."""
+    _address: Address | None = None
+
+    def begin(self, address: Address) -> None:
+        """The gateway listens."""
+        self._address = address
+        self._write()
+
+    def tell(self, problem: str) -> None:
+        """A changed catalog was looked at."""
+        self.problem = problem
+        self._write()
+
+    def end(self) -> None:
+        """The gateway has ended."""
+        self.path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if self._address is None:
+            return
+        told = {"pid": os.getpid(), "host": self._address.host, "port": self._address.port, "problem": self.problem}
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.path.with_suffix(".draft")
+        draft.touch(mode=0o600)
+        draft.write_text(json.dumps(told), encoding="utf-8")
+        draft.replace(self.path)
+
+
+def read_news(path: Path) -> dict[str, Any] | None:
+    """What the gateway tells; None when none runs, as far as the file knows."""
+    try:
+        return cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None

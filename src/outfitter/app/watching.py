@@ -1,0 +1,124 @@
+"""What the gateway does now: the numbers of ``outfitter status`` and the calls of ``outfitter tail``.
+
+Read from the audit database and from the running gateway's own pages; nothing is asked of any server.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from outfitter.app.news import read_news
+from outfitter.app.settings import Settings
+from outfitter.storage import SqliteAudit
+
+_STATE = re.compile(r'outfitter_upstreams\{server="([^"]*)",state="([^"]*)"\} (\d+)')
+_LOOK_SECONDS = 0.2
+_PATIENCE_SECONDS = 3.0
+_FINE = frozenset({"done", "tool_error"})
+_REFUSED = frozenset({"denied", "unknown", "refused"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNumbers:
+    """One server in the time looked at; times are in milliseconds."""
+
+    server: str
+    states: dict[str, int]
+    calls: int = 0
+    errors: int = 0
+    refused: int = 0
+    per_second: float = 0.0
+    p50: float | None = None
+    p95: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayStatus:
+    """Whether a gateway runs here, what it says of itself, and each server's numbers."""
+
+    url: str | None
+    ready: str
+    problem: str = ""
+    servers: tuple[ServerNumbers, ...] = field(default=())
+
+
+def read_status(settings: Settings, seconds: float) -> GatewayStatus:
+    """The status over the last seconds."""
+    news = read_news(settings.state / "gateway.json")
+    url = None if news is None else f"http://{news['host']}:{news['port']}"
+    ready = None if url is None else _fetch(f"{url}/ready")
+    states: dict[str, dict[str, int]] = defaultdict(dict)
+    if url is not None and ready is not None:
+        for server, state, count in _STATE.findall(_fetch(f"{url}/metrics") or ""):
+            states[server][state] = int(count)
+    problem = "" if news is None or ready is None else str(news.get("problem", ""))
+    numbers = tuple(_numbers(settings, seconds, states))
+    return GatewayStatus(url if ready is not None else None, ready or "not running", problem, numbers)
+
+
+def _numbers(settings: Settings, seconds: float, states: dict[str, dict[str, int]]) -> Iterator[ServerNumbers]:
+    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    path = settings.state / "audit.sqlite"
+    if path.exists():
+        audit = SqliteAudit(path)
+        try:
+            for server, outcome, duration in audit.since(time.time() - seconds):
+                found[server].append((outcome, duration))
+        finally:
+            audit.close()
+    for server in sorted({*found, *states}):
+        calls = found.get(server, [])
+        took = sorted(duration * 1000 for outcome, duration in calls if outcome not in _REFUSED)
+        yield ServerNumbers(
+            server,
+            states.get(server, {}),
+            len(calls),
+            sum(1 for outcome, _ in calls if outcome not in _FINE | _REFUSED),
+            sum(1 for outcome, _ in calls if outcome in _REFUSED),
+            len(calls) / seconds,
+            _rank(took, 0.50),
+            _rank(took, 0.95),
+        )
+
+
+def _rank(sorted_values: list[float], share: float) -> float | None:
+    if not sorted_values:
+        return None
+    return sorted_values[min(len(sorted_values) - 1, int(len(sorted_values) * share))]
+
+
+def _fetch(url: str) -> str | None:
+    """The text of a page of our own; None when nobody answers."""
+    try:
+        with urlopen(url, timeout=_PATIENCE_SECONDS) as answer:  # noqa: S310 - an http URL that this module made
+            return answer.read().decode("utf-8", "replace")
+    except URLError as error:
+        told = getattr(error, "read", None)
+        return None if told is None else told().decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def follow_calls(
+    settings: Settings, wanted: dict[str, str], *, last: int, is_endless: bool
+) -> Iterator[dict[str, Any]]:
+    """The last calls, and then each new one as it is recorded."""
+    audit = SqliteAudit(settings.state / "audit.sqlite")
+    try:
+        place = max(0, audit.last() - last)
+        while True:
+            for call in audit.calls(place, wanted=wanted):
+                yield call
+                place = int(call["seq"])
+            if not is_endless:
+                return
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        audit.close()

@@ -1,0 +1,92 @@
+"""Commands that watch the gateway: how it does, and each call as it happens."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from outfitter.app import GatewayStatus, follow_calls, read_status
+from outfitter.cli.console import complete_names, json_option, print_json, print_table, settings, visible
+
+
+@click.command("status")
+@click.option(
+    "--minutes", default=5.0, show_default=True, help="How far back to look.", type=click.FloatRange(min=0.01)
+)
+@json_option
+def status_command(minutes: float, as_json: bool) -> None:
+    r"""Say whether the gateway runs, and how each server does.
+
+    \b
+    Examples:
+      outfitter status
+      outfitter status --minutes 60 --json
+    """
+    status = read_status(settings(), minutes * 60)
+    if as_json:
+        print_json(asdict(status))
+        return
+    click.echo(f"Gateway: {status.url or 'no gateway runs here'} ({status.ready})")
+    if status.problem:
+        click.echo(visible(f"The changed catalog is not used: {status.problem}"))
+    _print_servers(status)
+
+
+def _print_servers(status: GatewayStatus) -> None:
+    rows = [
+        [
+            one.server or "(no server)",
+            ", ".join(f"{state} {count}" if count > 1 else state for state, count in one.states.items()),
+            str(one.calls),
+            f"{one.per_second:.2f}",
+            str(one.errors),
+            str(one.refused),
+            _time(one.p50),
+            _time(one.p95),
+        ]
+        for one in status.servers
+    ]
+    print_table(["SERVER", "STATE", "CALLS", "PER SECOND", "ERRORS", "REFUSED", "P50", "P95"], rows)
+
+
+def _time(milliseconds: float | None) -> str:
+    return "" if milliseconds is None else f"{milliseconds:.1f} ms"
+
+
+@click.command("tail")
+@click.option("--agent", help="Only calls of this agent.", shell_complete=complete_names("agents"))
+@click.option("--server", help="Only calls of this server.", shell_complete=complete_names("servers"))
+@click.option("--tool", help="Only calls of this tool, by either of its names.")
+@click.option("--denied", is_flag=True, help="Only calls that a rule refused.")
+@click.option("--last", default=10, show_default=True, help="How many earlier calls to show first.")
+@click.option("--follow/--no-follow", default=True, show_default=True, help="Go on with new calls as they come.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def tail_command(*, denied: bool, last: int, follow: bool, as_json: bool, **given: str | None) -> None:
+    r"""Show calls as they happen; Ctrl-C ends it.
+
+    \b
+    Examples:
+      outfitter tail
+      outfitter tail --agent tester --denied
+      outfitter tail --last 100 --no-follow --json
+    """
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if denied:
+        wanted["outcome"] = "denied"
+    try:
+        for call in follow_calls(settings(), wanted, last=last, is_endless=follow):
+            click.echo(json.dumps(call, ensure_ascii=False) if as_json else _line(call))
+    except KeyboardInterrupt:
+        return
+
+
+def _line(call: dict[str, Any]) -> str:
+    moment = datetime.fromtimestamp(call["started_at"], UTC).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    where = f"{call['server'] or '-'}/{call['tool'] or call['shown']}"
+    why = call["rule"] or call["code"]
+    told = f"{moment}  {call['agent']}  {where}  {call['outcome']}  {call['duration'] * 1000:.1f} ms"
+    return visible(f"{told}  {why}" if why else told).replace("\n", " ")

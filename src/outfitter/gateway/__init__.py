@@ -1,0 +1,40 @@
+"""Where every call is enforced: one MCP endpoint per agent, with its servers, tools, headers and rules."""
+
+from outfitter.gateway.desk import Desk
+from outfitter.gateway.gate import ADMIN, Gate, Page
+from outfitter.gateway.http_front import HttpFront
+from outfitter.gateway.limits import Limits, Turnstile
+from outfitter.gateway.metrics import Metrics
+from outfitter.gateway.opening import Watch, open_desk
+from outfitter.gateway.recorder import Recorder, open_recorder
+from outfitter.gateway.records import CallRecord, digest_of
+from outfitter.gateway.seats import Seat, SeatBook
+from outfitter.gateway.serving import Address, serving
+from outfitter.gateway.stdio_front import StdioFront
+from outfitter.gateway.steps.recording import Keeping
+from outfitter.gateway.tokens import TokenBook, TokenRecord
+
+__all__ = [
+    "ADMIN",
+    "Address",
+    "CallRecord",
+    "Desk",
+    "Gate",
+    "HttpFront",
+    "Keeping",
+    "Limits",
+    "Metrics",
+    "Page",
+    "Recorder",
+    "Seat",
+    "SeatBook",
+    "StdioFront",
+    "TokenBook",
+    "TokenRecord",
+    "Turnstile",
+    "Watch",
+    "digest_of",
+    "open_desk",
+    "open_recorder",
+    "serving",
+]

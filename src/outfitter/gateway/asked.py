@@ -1,0 +1,47 @@
+"""A tool call on its way through the pipeline: what was asked, and what the steps have found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from outfitter.gateway.views import Item, View, as_object
+from outfitter.gateway.visitors import Visitor
+from outfitter.policy import Decision
+from outfitter.upstream import Message
+
+
+@dataclass(slots=True)
+class Asked:
+    """One tools/call. ``item`` is None until the tool is found, ``decision`` until the policies were asked."""
+
+    view: View
+    visitor: Visitor
+    params: Message = field(repr=False)
+    call_id: str
+    item: Item | None = None
+    decision: Decision | None = None
+
+    @property
+    def name(self) -> str:
+        """The name the client used."""
+        return str(self.params.get("name"))
+
+    @property
+    def arguments(self) -> Message:
+        """The arguments as given."""
+        return as_object(self.params.get("arguments"))
+
+
+Next: TypeAlias = Callable[[Asked], Awaitable[Message]]
+Step: TypeAlias = Callable[[Asked, Next], Awaitable[Message]]
+
+
+def told(text: str, *, code: str, **details: object) -> Message:
+    """A result that tells the model what went wrong; programs find the code in ``_meta``."""
+    return {
+        "content": [{"type": "text", "text": text}],
+        "isError": True,
+        "_meta": {"outfitter/outcome": {"code": code, **details}},
+    }

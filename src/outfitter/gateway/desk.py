@@ -1,0 +1,158 @@
+"""The gateway without a transport: a request of a visitor goes in, a result comes out."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import anyio
+
+from outfitter.errors import NotFound, OutfitterError, StorageUnavailable
+from outfitter.gateway.faults import Rejected
+from outfitter.gateway.limits import Turnstile
+from outfitter.gateway.lines import Exchange, Line
+from outfitter.gateway.methods import Methods, Request
+from outfitter.gateway.parking import ParkingLot
+from outfitter.gateway.recorder import Recorder
+from outfitter.gateway.records import CallRecord
+from outfitter.gateway.seats import SeatBook
+from outfitter.gateway.steps.recording import Keeping
+from outfitter.gateway.subscribing import Subscriptions
+from outfitter.gateway.tokens import TokenBook
+from outfitter.gateway.views import View, as_object
+from outfitter.gateway.visitors import Principal, Visitor
+from outfitter.gateway.visits import VisitBook
+from outfitter.upstream import Agreement, Message
+
+_OFFERED = ("tools", "resources", "prompts", "completions", "logging")
+
+
+@dataclass(slots=True)
+class Desk:
+    """Everything a front needs: who may come, what each gets, and who answers."""
+
+    seats: SeatBook
+    exchange: Exchange
+    methods: Methods
+    lot: ParkingLot
+    tokens: TokenBook | None = None
+    """None lets everyone in: on loopback only."""
+    recorder: Recorder = field(default_factory=Recorder)
+    turnstile: Turnstile = field(default_factory=Turnstile)
+    keeping: Keeping = field(default_factory=Keeping)
+    visits: VisitBook = field(default_factory=VisitBook)
+    subscriptions: Subscriptions = field(init=False)
+    closing: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the gateway is about to end: streams that only listen end by themselves."""
+    _views: dict[tuple[int, str | None], View] = field(default_factory=dict[tuple[int, str | None], View])
+
+    def __post_init__(self) -> None:
+        """Subscriptions live as long as parked calls: with the gateway. A visit that ends gives its own up."""
+        self.subscriptions = Subscriptions(self.lot.tasks)
+        self.visits.on_end = lambda visit: self.subscriptions.drop_all(visit.subscribed)
+
+    def view(self, agent: str, server: str | None) -> View:
+        """The endpoint of an agent; UnknownAgent or UnknownAlias when there is none."""
+        seat = self.seats.find(agent)
+        view = self._views.get((id(seat), server))
+        if view is None or view.seat is not seat:
+            # Views of an earlier configuration live as long as the requests that have them.
+            self._views = {key: kept for key, kept in self._views.items() if self.seats.is_current(kept.seat)}
+            view = self._views[id(seat), server] = View(seat, self.exchange, server)
+        return view
+
+    def refuse_call(self, principal: Principal, shown: str) -> tuple[int, float] | None:
+        """Status and waiting time for a call that is one too many, which is recorded; None when it may come in."""
+        try:
+            status, code, wait = self._too_many(principal.agent)
+            if not status:
+                return None
+            self.recorder.prepare()
+        except NotFound:
+            return None
+        except StorageUnavailable:
+            return 503, 1.0
+        self.recorder.record(
+            CallRecord(
+                call_id=uuid.uuid4().hex,
+                agent=principal.agent,
+                token_id=principal.token_id,
+                run_id=principal.run_id,
+                started_at=time.time(),
+                duration=0.0,
+                outcome="refused",
+                code=code,
+                shown=shown[:256],
+            )
+        )
+        return status, wait
+
+    def close(self) -> None:
+        """End what only listens, so that stopping waits for work and for nothing else."""
+        self.closing.set()
+        for visit in self.visits.all():
+            visit.close()
+
+    def begin_call(self, principal: Principal, view: View) -> bool:
+        """Count a call of the fast lane in; False leaves it to the full lane, which says what is wrong or keeps more.
+
+        After True the journal has room for its record, and ``end_call`` must follow.
+        """
+        try:
+            if self.keeping.concerns(principal.agent):
+                return False
+            self.recorder.prepare()
+            self.turnstile.enter(view.seat.plan)
+        except (StorageUnavailable, Rejected):
+            return False
+        return True
+
+    def end_call(self, view: View) -> None:
+        """Count a call of the fast lane out: it is answered, or goes on in the full lane."""
+        self.turnstile.leave(view.seat.plan)
+
+    def _too_many(self, agent: str) -> tuple[int, str, float]:
+        if self.turnstile.is_overloaded():
+            return 503, "overloaded", 1.0
+        wait = self.turnstile.wait_of(self.seats.find(agent).plan)
+        return (0, "", 0.0) if wait is None else (429, "too_many_calls", wait)
+
+    async def answer(self, view: View, visitor: Visitor, method: str, params: Message) -> Message:
+        """The result of one request."""
+        return await self.methods.answer(Request(view, visitor, method, params))
+
+    async def introduce(self, view: View, visitor: Visitor) -> tuple[Message, str]:
+        """What the endpoint can do, and how to use it: all that its servers say of themselves, merged."""
+        found = await view.gather(visitor, _agreement_of)
+        agreed = {alias: one for alias, one in found.items() if isinstance(one, Agreement)}
+        return merge_capabilities(agreed.values()), _instructions(view, agreed, found)
+
+
+async def _agreement_of(line: Line) -> Agreement:
+    return await line.agreement()
+
+
+def merge_capabilities(agreements: Iterable[Agreement]) -> Message:
+    """What at least one server can do; tools are always there, so that a client asks for them."""
+    merged: Message = {"tools": {"listChanged": True}}
+    for agreement in agreements:
+        for name, said in agreement.capabilities.items():
+            if name in _OFFERED:
+                offered = {key: True for key, is_on in as_object(said).items() if is_on}
+                merged[name] = {**as_object(merged.get(name)), **offered}
+            elif name == "extensions":
+                merged[name] = {**as_object(merged.get(name)), **as_object(said)}
+    return merged
+
+
+def _instructions(view: View, agreed: dict[str, Agreement], found: dict[str, object]) -> str:
+    if view.server is not None:
+        only = agreed.get(view.server)
+        return only.instructions if only is not None else ""
+    texts = [f"{alias}: {one.instructions}" for alias, one in agreed.items() if one.instructions]
+    down = [alias for alias, one in found.items() if isinstance(one, OutfitterError)]
+    if down:
+        texts.append(f"Not available now: {', '.join(down)}.")
+    return "\n\n".join(texts)

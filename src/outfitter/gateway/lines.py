@@ -1,0 +1,239 @@
+"""The gateway's lines to servers: one for all whose server, secrets, era and client capabilities are equal.
+
+A handshake-era server is told once what its client can do, and may show other tools to another client: so the set of
+capabilities is part of what must be equal. A server over HTTP that speaks both eras is spoken to in the client's own;
+a program is started once for both. A line knows the lists of its server; they are fetched when they are first needed,
+kept until the server says that they changed, and fetched again at most once a second, which is also how often a change
+is told. A line that nobody uses lets its server go. Subscriptions of single resources are ``subscribing``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+import anyio
+
+from outfitter.basics import Secret
+from outfitter.errors import UpstreamError
+from outfitter.resolution import ArmedServer, ArmedStdio
+from outfitter.upstream import Agreement, Connection, Era, Link, Message, Pool, share_key
+
+T = TypeVar("T")
+_KEYS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+_CHANGES = {
+    "notifications/tools/list_changed": ("tools/list",),
+    "notifications/resources/list_changed": ("resources/list", "resources/templates/list"),
+    "notifications/prompts/list_changed": ("prompts/list",),
+}
+_CAPABILITY = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "prompts/list": "prompts",
+}
+_METHOD_NOT_FOUND = -32601
+_REFRESH_SECONDS = 1.0
+_OTHER = {Era.LEGACY: Era.MODERN, Era.MODERN: Era.LEGACY}
+OnNotice = Callable[[Message], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What a line's server is told that its client can do; single requests bring who really answers."""
+
+    capabilities: Mapping[str, Any]
+
+    async def respond(self, method: str, params: Message) -> Message:
+        """Refuse: nobody stands by."""
+        del params
+        raise UpstreamError(f"no client is waiting that could answer {method}", rpc_code=_METHOD_NOT_FOUND)
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """One list of a server: kept until it is stale, fetched at most once a second."""
+
+    items: tuple[Message, ...] | None = None
+    fetched: float = float("-inf")
+    version: int = 0
+    is_stale: bool = False
+    has_failed: bool = False
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def spoil(self) -> None:
+        """The server says that the list changed."""
+        if not self.is_stale:
+            self.is_stale = True
+            self.version += 1
+
+    def fill(self, items: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Keep what was fetched."""
+        if items != self.items:
+            self.version += 1
+        self.items, self.has_failed = items, False
+        return items
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One connection of the gateway and the lists of its server."""
+
+    connection: Connection
+    idle_seconds: float | None = 300.0
+    listeners: set[OnNotice] = field(default_factory=set[OnNotice])
+    _shelves: dict[str, _Shelf] = field(default_factory=lambda: {method: _Shelf() for method in _KEYS})
+    _told: dict[str, float] = field(default_factory=dict[str, float])
+    _stop_hearing: Callable[[], None] | None = None
+    _in_use: int = 0
+    _last_used: float = 0.0
+
+    def hear(self, message: Message) -> None:
+        """Take what the server says by itself: a changed list is stale, whoever listens hears of it."""
+        method = str(message.get("method"))
+        if method not in _CHANGES:
+            self._pass_on(message)
+            return
+        for listed in _CHANGES[method]:
+            self._shelves[listed].spoil()
+        now = anyio.current_time()
+        due = self._told.get(method, float("-inf")) + _REFRESH_SECONDS
+        if now >= due:
+            self._told[method] = now
+            self._pass_on(message)
+        elif self._told[method] <= now:
+            # One more at the end of the second stands for all that come until then.
+            self._told[method] = due
+            asyncio.get_running_loop().call_later(due - now, self._pass_on, message)
+
+    def _pass_on(self, message: Message) -> None:
+        for listener in tuple(self.listeners):
+            listener(message)
+
+    def version(self, method: str) -> int:
+        """A number that changes with the list."""
+        return self._shelves[method].version
+
+    def is_stale(self, method: str) -> bool:
+        """Whether the server has said that the list changed since it was fetched."""
+        return self._shelves[method].is_stale
+
+    def is_due(self, method: str) -> bool:
+        """Whether the list must be fetched before it is used, and may be; one that failed is not waited for again."""
+        shelf = self._shelves[method]
+        if shelf.items is None:
+            return not shelf.has_failed
+        return shelf.is_stale and anyio.current_time() >= shelf.fetched + _REFRESH_SECONDS
+
+    async def use(self, job: Callable[[Link], Awaitable[T]]) -> T:
+        """The job's result on the open link."""
+        self._attend()
+        self._in_use += 1
+        try:
+            return await self.connection.use(job)
+        finally:
+            self._in_use -= 1
+            self._last_used = anyio.current_time()
+
+    async def agreement(self) -> Agreement:
+        """What the server says of itself."""
+        return await self.use(_agreement_of)
+
+    async def items(self, method: str, *, is_fresh: bool = True) -> tuple[Message, ...]:
+        """A list of the server, all pages; empty when the server does not have that kind of thing.
+
+        One that need not be fresh is the last one known, while a changed list may not be fetched again yet.
+        """
+        shelf = self._shelves[method]
+        if shelf.items is not None and not (shelf.is_stale and (is_fresh or self.is_due(method))):
+            return shelf.items
+        async with shelf.lock:
+            if shelf.items is not None and not shelf.is_stale:
+                return shelf.items
+            await anyio.sleep(max(0.0, shelf.fetched + _REFRESH_SECONDS - anyio.current_time()))
+            shelf.fetched, shelf.is_stale = anyio.current_time(), False
+            try:
+                return shelf.fill(tuple(await self.use(lambda link: _fetch(link, method))))
+            except BaseException:
+                shelf.is_stale = shelf.has_failed = True
+                raise
+
+    # ── resting ──
+
+    def _attend(self) -> None:
+        """Hear the server while the line is in use; one that is heard is not closed for being idle."""
+        self._last_used = anyio.current_time()
+        if self._stop_hearing is None:
+            self._stop_hearing = self.connection.listen_to(self.hear)
+            self._look_later(self.idle_seconds)
+
+    def _look_later(self, seconds: float | None) -> None:
+        if seconds is not None:
+            asyncio.get_running_loop().call_later(seconds, self._rest_if_idle, seconds)
+
+    def _rest_if_idle(self, seconds: float) -> None:
+        """Stop hearing when nobody uses the line; the connection then closes by itself, and lists are forgotten."""
+        left = self._last_used + seconds - anyio.current_time()
+        if self._in_use or self.listeners or left > 0:
+            self._look_later(max(left, seconds / 4))
+            return
+        if self._stop_hearing is not None:
+            self._stop_hearing()
+            self._stop_hearing = None
+        for shelf in self._shelves.values():
+            shelf.spoil()
+
+
+async def _agreement_of(link: Link) -> Agreement:
+    return link.agreement
+
+
+async def _fetch(link: Link, method: str) -> list[Message]:
+    if _CAPABILITY[method] not in link.agreement.capabilities:
+        return []
+    try:
+        return await (link.list_tools() if method == "tools/list" else link.list_all(method, _KEYS[method]))
+    except UpstreamError as error:
+        if error.rpc_code == _METHOD_NOT_FOUND:
+            return []
+        raise
+
+
+LineKey: TypeAlias = "tuple[Secret, str, str]"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The lines of a gateway."""
+
+    pool: Pool
+    _lines: dict[LineKey, Line] = field(default_factory=dict["LineKey", Line])
+
+    def line(self, server: ArmedServer, agent: str, era: Era, capabilities: Mapping[str, Any]) -> Line:
+        """The line for a server and a client's era and capabilities; shared where the definition allows it."""
+        owner = "" if server.planned.definition.value.shareable else agent
+        key, said = share_key(server), json.dumps(capabilities, sort_keys=True)
+        if isinstance(server.transport, ArmedStdio):
+            # A program costs more than a translation: clients of both eras share one.
+            era = Era.MODERN
+        found = self._lines.get((key, owner, f"{era} {said}"))
+        other = self._lines.get((key, owner, f"{_OTHER[era]} {said}"))
+        if found is None and other is not None and other.connection.era is era:
+            # It was asked for the other era first and has only this one.
+            found = other
+        if found is None:
+            connection = self.pool.connect(server, peer=_Declared(capabilities), prefers=era)
+            found = self._lines[key, owner, f"{era} {said}"] = Line(connection, self.pool.idle_seconds)
+        return found
+
+    def lines(self) -> tuple[Line, ...]:
+        """Every line, in use or not."""
+        return tuple(self._lines.values())

@@ -1,0 +1,39 @@
+"""The order in which a tool call is handled. Authentication and the plan come before: a call is asked of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from outfitter.gateway.asked import Asked, Next, Step
+from outfitter.gateway.limits import Turnstile
+from outfitter.gateway.recorder import Recorder
+from outfitter.gateway.steps.judging import judge
+from outfitter.gateway.steps.limiting import Limiting
+from outfitter.gateway.steps.naming import find_tool
+from outfitter.gateway.steps.recording import Keeping, Recording
+from outfitter.gateway.steps.sending import send
+from outfitter.upstream import Message
+
+
+def steps_of(recorder: Recorder, turnstile: Turnstile, keeping: Keeping) -> tuple[Step, ...]:
+    """Every step of a call, the first outermost: nothing happens that is not recorded."""
+    return (Recording(recorder, keeping), Limiting(turnstile), find_tool, judge, send)
+
+
+def compose(steps: Sequence[Step]) -> Next:
+    """The steps as one caller, the first outermost."""
+    chain: Next = _nowhere
+    for step in reversed(steps):
+        chain = _bind(step, chain)
+    return chain
+
+
+def _bind(step: Step, go_on: Next) -> Next:
+    async def run(asked: Asked) -> Message:
+        return await step(asked, go_on)
+
+    return run
+
+
+async def _nowhere(asked: Asked) -> Message:
+    raise TypeError(f"no step answered '{asked.name}'")

@@ -1,0 +1,62 @@
+"""What is written down of every tool call, whichever lane it took: who asked what of whom, what was decided, what came.
+
+A record is a line of JSON. Arguments and results are not in it unless the agent's rule says so; their digest and size
+are. Where the line goes is ``recording``; what is counted from it is ``metrics``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Result: TypeAlias = Literal["done", "tool_error", "failed", "denied", "unknown", "refused", "unavailable", "cancelled"]
+Lane: TypeAlias = Literal["full", "fast"]
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+class CallRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """One tool call that has ended. Built once, after the outcome is known and before the answer goes out."""
+
+    call_id: str
+    agent: str
+    token_id: str
+    started_at: float
+    """Seconds since 1970, UTC."""
+    duration: float
+    """Seconds from the request to the outcome."""
+    outcome: Result
+    lane: Lane = "full"
+    shown: str = ""
+    """The name that the client used."""
+    server: str = ""
+    """The agent's alias of the server; empty when no server has the tool."""
+    tool: str = ""
+    """The server's own name of the tool."""
+    run_id: str | None = None
+    decision: Literal["", "allow", "deny", "ask"] = ""
+    """Empty when the call ended before it was judged."""
+    rule: str = ""
+    """Why it was refused, in the policy's words."""
+    code: str = ""
+    """The error code of an outcome that is not ``done``."""
+    bytes_in: int = 0
+    """How long the arguments are as JSON."""
+    bytes_out: int = 0
+    """How long the result or error is as JSON."""
+    digest: str = ""
+    """SHA-256 of the arguments; see ``digest_of``."""
+    trace_id: str = ""
+    span_id: str = ""
+    parent_id: str = ""
+    arguments: msgspec.Raw | None = None
+    """Kept only where the agent's rule says so, redacted."""
+    result: msgspec.Raw | None = None
+    """Kept only where the agent's rule says so, redacted."""
+
+
+def digest_of(arguments: object) -> str:
+    """SHA-256 of the arguments as JSON with sorted keys, no spaces, UTF-8; bytes are taken as JSON text."""
+    plain: object = msgspec.json.decode(arguments) if isinstance(arguments, bytes) else arguments
+    return hashlib.sha256(_encoder.encode(plain)).hexdigest()

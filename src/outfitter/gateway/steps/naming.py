@@ -1,0 +1,21 @@
+"""Which tool is meant. One that the agent does not have is answered exactly like one that does not exist."""
+
+from __future__ import annotations
+
+from outfitter.gateway.asked import Asked, Next
+from outfitter.gateway.faults import INVALID_PARAMS, Rejected
+from outfitter.upstream import Message
+
+
+async def find_tool(asked: Asked, go_on: Next) -> Message:
+    """Find the tool in the agent's own list; everything else is unknown."""
+    given = asked.params.get("name")
+    if not isinstance(given, str):
+        raise Rejected("tools/call needs a name", rpc_code=INVALID_PARAMS)
+    if not isinstance(asked.params.get("arguments", {}), dict):
+        raise Rejected("the arguments must be an object", rpc_code=INVALID_PARAMS)
+    listing = await asked.view.listing("tools/list", asked.visitor)
+    asked.item = listing.items.get(given)
+    if asked.item is None:
+        raise Rejected(f"Unknown tool: {given}", rpc_code=INVALID_PARAMS)
+    return await go_on(asked)

@@ -1,0 +1,212 @@
+"""What one endpoint shows: all servers of an agent under prefixed names, or one server under its own.
+
+A view finds whom a name or address belongs to. It never parses a name: the map is made with the list. What is not in
+the agent's lists does not exist here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio
+
+from outfitter.catalog import ToolKey, build_name_map
+from outfitter.errors import OutfitterError, UnknownAlias
+from outfitter.gateway.lines import Exchange, Line
+from outfitter.gateway.seats import Seat
+from outfitter.gateway.visitors import Visitor
+from outfitter.resolution import PlannedServer
+from outfitter.upstream import Message
+
+_NAMED = frozenset({"tools/list", "prompts/list"})
+_NONE = -1
+_RETRY_SECONDS = 2.0
+_VARIABLE = re.compile(r"\{[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry of a list as the client sees it, and where it really is."""
+
+    shown: Message
+    alias: str
+    name: str
+    """The server's own name or address for it."""
+    line: Line = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A merged list: entries by the name or address that the client uses, in a stable order."""
+
+    items: Mapping[str, Item]
+    failures: Mapping[str, OutfitterError]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A merged list and what it was made of; one without some servers is kept for a moment only."""
+
+    versions: tuple[int, ...] | None
+    listing: Listing
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One endpoint of one agent."""
+
+    seat: Seat
+    exchange: Exchange = field(repr=False)
+    server: str | None = None
+    _lines: dict[tuple[str, str], Line] = field(default_factory=dict[tuple[str, str], Line], repr=False)
+    _listings: dict[tuple[str, str], _Kept] = field(default_factory=dict[tuple[str, str], "_Kept"], repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse an alias that the agent does not have."""
+        if self.server is not None and self.server not in self.seat.plan.servers:
+            raise UnknownAlias(f"agent '{self.seat.agent}' has no server '{self.server}'")
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The servers it shows, in the plan's order."""
+        return tuple(self.seat.plan.servers) if self.server is None else (self.server,)
+
+    def line(self, alias: str, visitor: Visitor) -> Line:
+        """The line to one server for this client; raises why there is none."""
+        line = self._lines.get((alias, visitor.declares))
+        if line is None:
+            armed = self.seat.servers[alias]
+            if isinstance(armed, OutfitterError):
+                raise armed
+            line = self.exchange.line(armed, self.seat.agent, visitor.era, visitor.capabilities)
+            self._lines[alias, visitor.declares] = line
+        return line
+
+    async def gather(self, visitor: Visitor, job: Callable[[Line], Awaitable[Any]]) -> dict[str, Any]:
+        """The job done on every line at once; a server that fails gives its error and holds up no other."""
+        found: dict[str, Any] = {}
+
+        async def one(alias: str) -> None:
+            try:
+                found[alias] = await job(self.line(alias, visitor))
+            except OutfitterError as error:
+                found[alias] = error
+
+        async with anyio.create_task_group() as group:
+            for alias in self.aliases:
+                group.start_soon(one, alias)
+        return {alias: found[alias] for alias in self.aliases}
+
+    async def listing(self, method: str, visitor: Visitor, *, is_fresh: bool = False) -> Listing:
+        """The merged list of every server that answers, as this agent may see it.
+
+        One that need not be fresh holds nobody up while a server changes its lists all the time.
+        """
+        known = self._listings.get((method, visitor.declares))
+        versions = self._versions(method, visitor, is_fresh=is_fresh)
+        if known is not None and versions is not None and known.versions == versions:
+            is_whole = not known.listing.failures
+            if is_whole or (not is_fresh and anyio.current_time() < known.until):
+                return known.listing
+        listing = await self._merge(method, visitor, is_fresh=is_fresh)
+        versions = self._versions(method, visitor, is_fresh=False)
+        self._listings[method, visitor.declares] = _Kept(versions, listing, anyio.current_time() + _RETRY_SECONDS)
+        return listing
+
+    def known(self, method: str, visitor: Visitor) -> Listing | None:
+        """The whole list that ``listing`` gives at once; None when it would have to be made."""
+        kept = self._listings.get((method, visitor.declares))
+        if kept is None or kept.listing.failures or kept.versions != self._versions(method, visitor, is_fresh=False):
+            return None
+        return kept.listing
+
+    def _versions(self, method: str, visitor: Visitor, *, is_fresh: bool) -> tuple[int, ...] | None:
+        """What must not have changed for a list to hold; None when it must be made anew."""
+        versions: list[int] = []
+        for alias in self.aliases:
+            try:
+                line = self.line(alias, visitor)
+            except OutfitterError:
+                versions.append(_NONE)
+                continue
+            if line.is_stale(method) if is_fresh else line.is_due(method):
+                return None
+            versions.append(line.version(method))
+        return tuple(versions)
+
+    async def _merge(self, method: str, visitor: Visitor, *, is_fresh: bool) -> Listing:
+        found = await self.gather(visitor, lambda line: line.items(method, is_fresh=is_fresh))
+        failures = {alias: error for alias, error in found.items() if isinstance(error, OutfitterError)}
+        lists = {alias: items for alias, items in found.items() if alias not in failures}
+        named = self._named(method, lists) if method in _NAMED else self._addressed(method, lists)
+        items = {
+            shown: Item({**entry, **change}, alias, name, self.line(alias, visitor))
+            for shown, (alias, name, entry, change) in named.items()
+        }
+        return Listing(items, failures)
+
+    def _named(
+        self, method: str, lists: Mapping[str, tuple[Message, ...]]
+    ) -> dict[str, tuple[str, str, Message, Message]]:
+        entries: dict[ToolKey, Message] = {}
+        for alias, items in lists.items():
+            planned = self.seat.planned(alias)
+            for entry in items:
+                name = str(entry.get("name"))
+                if method != "tools/list" or planned.allows(name):
+                    entries.setdefault(ToolKey(alias, name), entry)
+        if self.server is not None:
+            return {key.tool: (key.server, key.tool, entry, {}) for key, entry in entries.items()}
+        names = build_name_map((key, self._prefix(key.server)) for key in entries).shown
+        return {names[key]: (key.server, key.tool, entry, {"name": names[key]}) for key, entry in entries.items()}
+
+    def _prefix(self, alias: str) -> str:
+        planned: PlannedServer = self.seat.planned(alias)
+        return planned.prefix
+
+    @staticmethod
+    def _addressed(
+        method: str, lists: Mapping[str, tuple[Message, ...]]
+    ) -> dict[str, tuple[str, str, Message, Message]]:
+        key = "uri" if method == "resources/list" else "uriTemplate"
+        shown: dict[str, tuple[str, str, Message, Message]] = {}
+        for alias, items in lists.items():
+            for entry in items:
+                address = str(entry.get(key))
+                shown.setdefault(address, (alias, address, entry, {}))
+        return shown
+
+    async def owner_of(self, uri: str, visitor: Visitor) -> Item | None:
+        """Who has the resource: by its address, or by the first template that it fits."""
+        listed = (await self.listing("resources/list", visitor)).items
+        if uri in listed:
+            return listed[uri]
+        templates = (await self.listing("resources/templates/list", visitor)).items
+        if uri in templates:
+            return templates[uri]
+        return next((item for template, item in templates.items() if fits(template, uri)), None)
+
+
+def fits(template: str, uri: str) -> bool:
+    """Whether an address may come from a template; each ``{…}`` stands for anything. Linear in both."""
+    first, *pieces = _VARIABLE.split(template)
+    if not pieces:
+        return template == uri
+    if not uri.startswith(first) or not uri.endswith(pieces[-1]):
+        return False
+    place = len(first)
+    for piece in pieces[:-1]:
+        found = uri.find(piece, place)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return place <= len(uri) - len(pieces[-1])
+
+
+def as_object(value: object) -> Message:
+    """The value if it is an object, an empty one otherwise."""
+    return cast("Message", value) if isinstance(value, dict) else {}
