@@ -305,9 +305,10 @@ class Connection:
             except UpstreamError:
                 return
             except OutfitterError:
-                await anyio.sleep(self.patience.longest_wait)
+                pass
             finally:
                 self._listening = None
+            await anyio.sleep(self.patience.longest_wait)  # a server may end the stream as often as it is opened
 
     async def _watch_idle(self, seconds: float, group: TaskGroup) -> None:
         self._last_used = anyio.current_time()
