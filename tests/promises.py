@@ -347,4 +347,6 @@ PROMISES: tuple[Promise, ...] = (
     Promise("RECORD-CLOSED", "What cannot be recorded does not happen.", "gateway"),
     Promise("TRACE-PASSED-ON", "A caller's trace reaches the server and the record.", "gateway"),
     Promise("CONNECT-CLIENT", "A client's file points at the agent's endpoint and holds no token.", "gateway"),
+    Promise("F10", "Clients that do not say what they want are not waited for, and do not hold up others.", "cases"),
+    Promise("GATEWAY-TLS", "With a certificate the gateway speaks HTTPS.", "gateway"),
 )

@@ -66,13 +66,15 @@ class GatewayOptions:
     calls_per_second: float | None = None
     most_memory: int | None = None
     """Bytes above which no new calls are taken."""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
     @property
     def address(self) -> Address:
         """Where it listens."""
         from outfitter.gateway import Address
 
-        return Address(self.host, self.port)
+        return Address(self.host, self.port, self.tls_cert, self.tls_key)
 
     def watch(self, recorder: Recorder) -> Watch:
         """Who records and counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 @click.option(
     "--calls-per-second", type=click.FloatRange(min=0, min_open=True), help="For each agent; no limit if left out."
 )
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Speak HTTPS with it.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The certificate's key.")
 @click.option("--most-memory", type=click.IntRange(min=1), metavar="MIB", help="Take no new calls above so many MiB.")
 def up_command(most_memory: int | None, **given: Any) -> None:  # noqa: ANN401 - the options above, by name
     r"""Run the gateway: one MCP endpoint for every agent of the catalog.
@@ -39,6 +42,7 @@ def up_command(most_memory: int | None, **given: Any) -> None:  # noqa: ANN401 -
       outfitter up
       outfitter up --port 9000 --open
       outfitter up --calls-per-second 50 --keep-arguments tester
+      outfitter up --host 0.0.0.0 --allow-host tools.example.com --tls-cert cert.pem --tls-key key.pem
     """
     memory = None if most_memory is None else most_memory * 1024 * 1024
     options = GatewayOptions(most_memory=memory, **given)

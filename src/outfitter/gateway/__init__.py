@@ -1,6 +1,7 @@
 """Where every call is enforced: one MCP endpoint per agent, with its servers, tools, headers and rules."""
 
 from outfitter.gateway.desk import Desk
+from outfitter.gateway.fast.guarded import Welcome
 from outfitter.gateway.gate import ADMIN, Gate, Page
 from outfitter.gateway.http_front import HttpFront
 from outfitter.gateway.limits import Limits, Turnstile
@@ -33,6 +34,7 @@ __all__ = [
     "TokenRecord",
     "Turnstile",
     "Watch",
+    "Welcome",
     "digest_of",
     "open_desk",
     "open_recorder",

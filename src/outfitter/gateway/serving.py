@@ -6,25 +6,26 @@ Stopping takes no new requests and lets those under way end, for a while.
 
 from __future__ import annotations
 
-import gc
 import ipaddress
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import uvicorn
 
 from outfitter.errors import Forbidden, Unavailable
+from outfitter.gateway.fast.guarded import GuardedProtocol, Welcome
 from outfitter.gateway.fast.lane import Lane, Record
 from outfitter.gateway.http_front import HttpFront
 
 _DRAIN_SECONDS = 10
 _BACKLOG = 2048
-_SELDOM = (50_000, 20, 20)
+WELCOME = Welcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class Address:
 
     host: str = "127.0.0.1"
     port: int = 8700
+    tls_cert: Path | None = None
+    """A file with the certificate and those above it; with it the gateway speaks HTTPS."""
+    tls_key: Path | None = None
+    """A file with its key, where it is not in the same file."""
 
     @property
     def is_loopback(self) -> bool:
@@ -45,7 +50,8 @@ class Address:
     def url(self, agent: str, server: str | None = None) -> str:
         """The endpoint of an agent."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/mcp/{agent}" + (f"/{server}" if server else "")
+        scheme = "http" if self.tls_cert is None else "https"
+        return f"{scheme}://{host}:{self.port}/mcp/{agent}" + (f"/{server}" if server else "")
 
 
 class _Server(uvicorn.Server):
@@ -59,7 +65,12 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(
-    front: HttpFront, address: Address, *, record: Record | None = None, is_fast: bool = True
+    front: HttpFront,
+    address: Address,
+    *,
+    record: Record | None = None,
+    is_fast: bool = True,
+    welcome: Welcome = WELCOME,
 ) -> AsyncGenerator[Address]:
     """Answer on the port as long as the block lasts; Forbidden when strangers could come in without a token.
 
@@ -72,43 +83,30 @@ async def serving(
     lane = Lane(front.desk, front.gate, record)
     server = _Server(
         uvicorn.Config(
-            cast("Any", front), http=_protocol(lane) if is_fast else "httptools",
+            cast("Any", front), http=_protocol(lane if is_fast else None, welcome),
             lifespan="off", access_log=False, log_level="warning", ws="none",
             server_header=False, date_header=False, timeout_graceful_shutdown=_DRAIN_SECONDS,
+            ssl_certfile=address.tls_cert, ssl_keyfile=address.tls_key,
         )
     )  # fmt: skip
-    with _rare_collections():
-        async with anyio.create_task_group() as group:
-            group.start_soon(server.serve, [bound])
-            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await anyio.sleep(0.005)
-            try:
-                yield replace(address, port=bound.getsockname()[1])
-            finally:
-                server.should_exit = True
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, [bound])
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await anyio.sleep(0.005)
+        try:
+            yield replace(address, port=bound.getsockname()[1])
+        finally:
+            server.should_exit = True
     lane.close()
 
 
-@contextmanager
-def _rare_collections() -> Generator[None]:
-    """Have the collector look seldom, and never at what there is already: calls leave next to no cycles behind."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(*_SELDOM)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+def _protocol(lane: Lane | None, welcome: Welcome) -> Any:  # noqa: ANN401 - uvicorn wants a class and takes what makes one
+    """The protocol with the fast lane; without it when uvicorn is not the one that the lane was written for."""
+    from outfitter.gateway.fast.protocol import FastProtocol, Watch, fits
 
-
-def _protocol(lane: Lane) -> Any:  # noqa: ANN401 - uvicorn wants a class and takes what makes one
-    """The protocol with the fast lane; uvicorn's own when it is not the one that the lane was written for."""
-    try:
-        from outfitter.gateway.fast.protocol import FastProtocol, Watch, fits
-    except ImportError:
-        return "httptools"
-    return partial(FastProtocol, lane, Watch()) if fits() else "httptools"
+    if lane is None or not fits():
+        return partial(GuardedProtocol, welcome)
+    return partial(FastProtocol, lane, Watch(), welcome)
 
 
 def _bind(address: Address) -> socket.socket:

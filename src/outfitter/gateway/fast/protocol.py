@@ -17,6 +17,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from outfitter.gateway.fast.calls import FastCall, Head
+from outfitter.gateway.fast.guarded import GuardedProtocol, Welcome
 from outfitter.gateway.fast.lane import Lane
 from outfitter.gateway.fast.upstreams import Adopted
 from outfitter.gateway.gate import MAX_BODY
@@ -85,12 +86,12 @@ def _drop_unused(begun: Begun, _task: object) -> None:
         cast("Adopted", begun.answer).cancel()
 
 
-class FastProtocol(HttpToolsProtocol):
+class FastProtocol(GuardedProtocol):
     """One client's connection."""
 
-    def __init__(self, lane: Lane, watch: Watch, **given: Any) -> None:  # noqa: ANN401 - uvicorn's own arguments
+    def __init__(self, lane: Lane, watch: Watch, welcome: Welcome, **given: Any) -> None:  # noqa: ANN401 - uvicorn's own arguments
         """Keep the lane; the rest is uvicorn's."""
-        super().__init__(**given)
+        super().__init__(welcome, **given)
         self._lane = lane
         self._watch = watch
         self._held: list[bytes] | None = None
@@ -107,6 +108,7 @@ class FastProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request; what only an application needs is made when one is needed."""
+        self.is_reading = True
         self.url = b""
         self.headers = []
 
@@ -152,6 +154,7 @@ class FastProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Take the call, or let uvicorn go on as if it had not been held."""
+        self.is_reading = False
         held = self._held
         if held is None:
             super().on_message_complete()
