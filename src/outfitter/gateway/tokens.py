@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ from outfitter.errors import InvalidDocument, NotFound, StorageUnavailable
 from outfitter.gateway.visitors import Principal
 
 _PREFIX = "oft"
+_LOOK_SECONDS = 0.05
+"""How long a token may go on after another process has revoked it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class TokenBook:
     path: Path
     _records: dict[str, TokenRecord] = field(default_factory=dict[str, TokenRecord])
     _seen: tuple[int, int] | None = None
+    _looked: float = float("-inf")
 
     def issue(self, agent: str, *, server: str | None = None, run_id: str | None = None, label: str = "",
               expires_at: datetime | None = None) -> tuple[str, TokenRecord]:  # fmt: skip
@@ -83,7 +87,9 @@ class TokenBook:
 
     def find(self, token: str, now: datetime | None = None) -> TokenRecord | None:
         """The valid record of a token; None for anything else."""
-        self._load()
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._load()
+            self._looked = time.monotonic()
         record = self._records.get(digest(token))
         return record if record is not None and record.is_valid(now or datetime.now(UTC)) else None
 
