@@ -13,7 +13,7 @@ import anyio
 from aiohttp import web
 
 from outfitter.catalog import Agent, Catalog
-from outfitter.gateway import Address, CallRecord, Desk, Gate, HttpFront, Seat, open_desk, serving
+from outfitter.gateway import Address, CallRecord, Desk, Gate, HttpFront, Seat, Welcome, open_desk, serving
 from outfitter.resolution import Supply, arm_each, resolve
 from outfitter.upstream import Message, Pool
 from tests.gateway.kit import MODERN, Raw, raw
@@ -126,8 +126,8 @@ class Lane:
 
 
 @asynccontextmanager
-async def lane(*agents: Agent, is_fast: bool) -> AsyncGenerator[Lane]:
-    """A gateway for these agents, with or without the fast lane."""
+async def lane(*agents: Agent, is_fast: bool, patience: float = 0.2) -> AsyncGenerator[Lane]:
+    """A gateway for these agents, with or without the fast lane, which keeps a call for so many seconds."""
     catalog = Catalog(agents={one.name: one for one in agents})
 
     def make(name: str) -> Seat:
@@ -136,7 +136,9 @@ async def lane(*agents: Agent, is_fast: bool) -> AsyncGenerator[Lane]:
 
     async with (
         open_desk(make, None, lambda: Pool(patience=QUICK)) as desk,
-        serving(HttpFront(desk, Gate(None)), Address(port=0), is_fast=is_fast) as address,
+        serving(
+            HttpFront(desk, Gate(None)), Address(port=0), is_fast=is_fast, welcome=Welcome(fast_seconds=patience)
+        ) as address,
     ):
         with desk.recorder.listening() as records:
             yield Lane(address, desk, records)
@@ -174,10 +176,10 @@ _META: Message = {"protocolVersion": MODERN, "clientCapabilities": {}}
 
 
 @asynccontextmanager
-async def pair(*agents: Agent, era: str, server: str | None = None) -> AsyncGenerator[Pair]:
+async def pair(*agents: Agent, era: str, server: str | None = None, patience: float = 0.2) -> AsyncGenerator[Pair]:
     """Both gateways, warm: their lists are known."""
     async with AsyncExitStack() as stack:
-        fast = await stack.enter_async_context(lane(*agents, is_fast=True))
+        fast = await stack.enter_async_context(lane(*agents, is_fast=True, patience=patience))
         full = await stack.enter_async_context(lane(*agents, is_fast=False))
         clients: list[Raw] = []
         for one in (fast, full):

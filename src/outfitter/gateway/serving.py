@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -89,14 +89,15 @@ async def serving(
             ssl_certfile=address.tls_cert, ssl_keyfile=address.tls_key,
         )
     )  # fmt: skip
-    async with anyio.create_task_group() as group:
-        group.start_soon(server.serve, [bound])
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await anyio.sleep(0.005)
-        try:
-            yield replace(address, port=bound.getsockname()[1])
-        finally:
-            server.should_exit = True
+    with closing(bound):
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [bound])
+            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+                await anyio.sleep(0.005)
+            try:
+                yield replace(address, port=bound.getsockname()[1])
+            finally:
+                server.should_exit = True
     lane.close()
 
 
@@ -106,7 +107,7 @@ def _protocol(lane: Lane | None, welcome: Welcome) -> Any:  # noqa: ANN401 - uvi
 
     if lane is None or not fits():
         return partial(GuardedProtocol, welcome)
-    return partial(FastProtocol, lane, Watch(), welcome)
+    return partial(FastProtocol, lane, Watch(welcome.fast_seconds), welcome)
 
 
 def _bind(address: Address) -> socket.socket:

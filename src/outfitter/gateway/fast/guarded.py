@@ -22,6 +22,8 @@ class Welcome:
     """At a time; more are told to come back later."""
     request_seconds: float = 20.0
     """From the connection, or the first byte, to the last byte of a request."""
+    fast_seconds: float = 0.2
+    """After so long a call of the fast lane goes on in the full one, which can tell progress and time out."""
 
 
 class GuardedProtocol(HttpToolsProtocol):

@@ -24,7 +24,6 @@ from outfitter.gateway.gate import MAX_BODY
 from outfitter.upstream import BEGUN, Begun
 
 _PATH = b"/mcp/"
-_PATIENCE = 0.2
 _LOOK_SECONDS = 0.1
 _USED_METHODS = (
     "on_message_begin", "on_header", "on_headers_complete", "on_body", "on_message_complete", "on_response_complete",
@@ -55,8 +54,9 @@ def fits() -> bool:
 class Watch:
     """Hands calls over that take long; one timer for all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
         """Nothing to look at yet."""
+        self._patience = patience
         self._calls: dict[FastCall, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -73,7 +73,7 @@ class Watch:
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(_LOOK_SECONDS, self._look) if self._calls else None
-        limit = loop.time() - _PATIENCE
+        limit = loop.time() - self._patience
         for call in tuple(self._calls):
             if call.started > limit:
                 return
