@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import ItemsView
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -164,17 +165,29 @@ async def test_a_full_disk_refuses_calls_and_they_come_back_with_the_space(tmp_p
         assert len(running.records()) == 1
 
 
-async def test_a_rule_that_fails_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from outfitter.resolution import PlannedServer
+class Away(dict[str, tuple[str, ...]]):
+    """Conditions of a rule that cannot be read any more once they are away."""
 
-    def fail(*_args: object) -> None:
-        raise RuntimeError("the store of permissions is away")
+    is_away = False
 
-    async with serve_http(Script("x")) as served, watched(tmp_path, ruled(served.url)) as running:
-        async with raw(running.address.url("a", "x")) as http:
-            await http.modern("tools/list")
-            monkeypatch.setattr(PlannedServer, "decide", fail)
-            _, said = await http.modern("tools/call", {"name": "echo", "arguments": {}})
+    def items(self) -> ItemsView[str, tuple[str, ...]]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The conditions, while they are there."""
+        if self.is_away:
+            raise RuntimeError("the store of permissions is away")
+        return super().items()
+
+
+async def test_a_rule_that_fails_refuses(tmp_path: Path) -> None:
+    away = Away({"/text": ("secret*",)})
+    rule = ToolRule(("echo",), Effect.DENY, arguments=away)
+    async with (
+        serve_http(Script("x")) as served,
+        watched(tmp_path, ruled(served.url, rule)) as running,
+        raw(running.address.url("a", "x")) as http,
+    ):
+        await http.modern("tools/list")
+        away.is_away = True
+        _, said = await http.modern("tools/call", {"name": "echo", "arguments": {}})
         (record,) = running.records()
     assert said["result"]["isError"] is True
     assert record["outcome"] == "denied"

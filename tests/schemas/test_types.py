@@ -186,7 +186,7 @@ def test_names_that_are_identifiers_stay_whatever_stands_beside_them() -> None:
 def test_a_schema_that_contains_itself_is_one_class() -> None:
     schema: Json = {
         "type": "object",
-        "properties": {"root": {"$ref": "#/$defs/node"}},
+        "properties": {"top": {"$ref": "#/$defs/node"}},
         "$defs": {
             "node": {
                 "type": "object",
@@ -199,13 +199,13 @@ def test_a_schema_that_contains_itself_is_one_class() -> None:
         },
     }
     shape = read_schema(schema, "tree")
-    value: Json = {"root": {"name": "a", "kids": [{"name": "b", "kids": [{"name": "c"}]}]}}
+    value: Json = {"top": {"name": "a", "kids": [{"name": "b", "kids": [{"name": "c"}]}]}}
     loaded = shape.load(value)
-    assert type(loaded.root) is type(loaded.root.kids[0].kids[0])
-    assert type(loaded.root).__name__ == "Node"
+    assert type(loaded.top) is type(loaded.top.kids[0].kids[0])
+    assert type(loaded.top).__name__ == "Node"
     assert shape.dump(loaded) == value
-    (fault,) = shape.faults({"root": {"name": "a", "kids": [{"name": "b", "kids": [{}]}]}})
-    assert fault.path == "/root/kids/0/kids/0/name"
+    (fault,) = shape.faults({"top": {"name": "a", "kids": [{"name": "b", "kids": [{}]}]}})
+    assert fault.path == "/top/kids/0/kids/0/name"
 
 
 @pytest.mark.parametrize(

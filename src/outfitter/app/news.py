@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from outfitter.storage import write_private
+
 if TYPE_CHECKING:
     from outfitter.gateway import Address
 
@@ -38,12 +40,16 @@ class News:
     def _write(self) -> None:
         if self._address is None:
             return
-        told = {"pid": os.getpid(), "host": self._address.host, "port": self._address.port, "problem": self.problem}
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self.path.with_suffix(".draft")
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(told), encoding="utf-8")
-        draft.replace(self.path)
+        certificate = self._address.tls_cert
+        told = {
+            "pid": os.getpid(),
+            "host": self._address.host,
+            "port": self._address.port,
+            "url": self._address.origin,
+            "certificate": None if certificate is None else str(certificate.resolve()),
+            "problem": self.problem,
+        }
+        write_private(self.path, json.dumps(told))
 
 
 def read_news(path: Path) -> dict[str, Any] | None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from outfitter.upstream import secrets_folder
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -23,6 +25,5 @@ class Settings:
     def read(cls, environment: Mapping[str, str], *, catalog: Path | None = None) -> Settings:
         """The settings that the environment gives; an explicit catalog folder wins."""
         folder = catalog or Path(environment.get("OUTFITTER_CATALOG") or "outfitter")
-        secrets = environment.get("OUTFITTER_SECRETS")
         state = Path(environment.get("OUTFITTER_STATE") or "~/.local/state/outfitter").expanduser()
-        return cls(folder, Path(secrets) if secrets else folder / "secrets", state)
+        return cls(folder, secrets_folder(environment, folder), state)

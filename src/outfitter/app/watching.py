@@ -6,6 +6,7 @@ Read from the audit database and from the running gateway's own pages; nothing i
 from __future__ import annotations
 
 import re
+import ssl
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -52,11 +53,11 @@ class GatewayStatus:
 def read_status(settings: Settings, seconds: float) -> GatewayStatus:
     """The status over the last seconds."""
     news = read_news(settings.state / "gateway.json")
-    url = None if news is None else f"http://{news['host']}:{news['port']}"
-    ready = None if url is None else _fetch(f"{url}/ready")
+    url, certificate = (None, None) if news is None else (news["url"], news["certificate"])
+    ready = None if url is None else _fetch(f"{url}/ready", certificate)
     states: dict[str, dict[str, int]] = defaultdict(dict)
     if url is not None and ready is not None:
-        for server, state, count in _STATE.findall(_fetch(f"{url}/metrics") or ""):
+        for server, state, count in _STATE.findall(_fetch(f"{url}/metrics", certificate) or ""):
             states[server][state] = int(count)
     problem = "" if news is None or ready is None else str(news.get("problem", ""))
     numbers = tuple(_numbers(settings, seconds, states))
@@ -94,10 +95,13 @@ def _rank(sorted_values: list[float], share: float) -> float | None:
     return sorted_values[min(len(sorted_values) - 1, int(len(sorted_values) * share))]
 
 
-def _fetch(url: str) -> str | None:
-    """The text of a page of our own; None when nobody answers."""
+def _fetch(url: str, certificate: str | None) -> str | None:
+    """The text of a page of our own; None when nobody answers. Over HTTPS the gateway's own certificate is trusted."""
     try:
-        with urlopen(url, timeout=_PATIENCE_SECONDS) as answer:  # noqa: S310 - an http URL that this module made
+        trusted = None if certificate is None else ssl.create_default_context(cafile=certificate)
+        if trusted is not None:
+            trusted.check_hostname = False  # it listens on an address, and its certificate names a host
+        with urlopen(url, timeout=_PATIENCE_SECONDS, context=trusted) as answer:  # noqa: S310 - the gateway's own URL
             return answer.read().decode("utf-8", "replace")
     except URLError as error:
         told = getattr(error, "read", None)

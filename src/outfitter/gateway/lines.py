@@ -23,22 +23,17 @@ from outfitter.resolution import ArmedServer, ArmedStdio
 from outfitter.upstream import Agreement, Connection, Era, Link, Message, Pool, share_key
 
 T = TypeVar("T")
-_KEYS = {
+LIST_KEYS = {
     "tools/list": "tools",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
 }
+"""Every list of the protocol, and under which key its entries stand."""
 _CHANGES = {
     "notifications/tools/list_changed": ("tools/list",),
     "notifications/resources/list_changed": ("resources/list", "resources/templates/list"),
     "notifications/prompts/list_changed": ("prompts/list",),
-}
-_CAPABILITY = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "prompts/list": "prompts",
 }
 _METHOD_NOT_FOUND = -32601
 _REFRESH_SECONDS = 1.0
@@ -90,7 +85,7 @@ class Line:
     connection: Connection
     idle_seconds: float | None = 300.0
     listeners: set[OnNotice] = field(default_factory=set[OnNotice])
-    _shelves: dict[str, _Shelf] = field(default_factory=lambda: {method: _Shelf() for method in _KEYS})
+    _shelves: dict[str, _Shelf] = field(default_factory=lambda: {method: _Shelf() for method in LIST_KEYS})
     _told: dict[str, float] = field(default_factory=dict[str, float])
     _stop_hearing: Callable[[], None] | None = None
     _in_use: int = 0
@@ -197,10 +192,10 @@ async def _agreement_of(link: Link) -> Agreement:
 
 
 async def _fetch(link: Link, method: str) -> list[Message]:
-    if _CAPABILITY[method] not in link.agreement.capabilities:
+    if method.partition("/")[0] not in link.agreement.capabilities:
         return []
     try:
-        return await (link.list_tools() if method == "tools/list" else link.list_all(method, _KEYS[method]))
+        return await (link.list_tools() if method == "tools/list" else link.list_all(method, LIST_KEYS[method]))
     except UpstreamError as error:
         if error.rpc_code == _METHOD_NOT_FOUND:
             return []

@@ -12,18 +12,12 @@ from outfitter.errors import OutfitterError, UpstreamError
 from outfitter.gateway.asked import Asked, Next
 from outfitter.gateway.faults import INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND_LEGACY, Rejected
 from outfitter.gateway.forwarding import Forwarding
-from outfitter.gateway.lines import Line
+from outfitter.gateway.lines import LIST_KEYS, Line
 from outfitter.gateway.views import Item, View, as_object
 from outfitter.gateway.visitors import Visitor
 from outfitter.upstream import Era, Message
 
 PAGE = 500
-_KEYS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,7 @@ class Methods:
         shown = [item.shown for item in listing.items.values()]
         whose = f"{request.method} {request.view.seat.agent}/{request.view.server or ''}"
         start = _read_cursor(request.params.get("cursor"), whose, len(shown))
-        result: Message = {_KEYS[request.method]: shown[start : start + PAGE]}
+        result: Message = {LIST_KEYS[request.method]: shown[start : start + PAGE]}
         if start + PAGE < len(shown):
             result["nextCursor"] = _write_cursor(start + PAGE, whose)
         return result

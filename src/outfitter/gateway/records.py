@@ -56,7 +56,13 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defau
     """Kept only where the agent's rule says so, redacted."""
 
 
+def measure(arguments: object) -> tuple[int, str]:
+    """How long the arguments are as JSON, and their digest; the order of keys makes no difference to either."""
+    text = _encoder.encode(arguments)
+    return len(text), hashlib.sha256(text).hexdigest()
+
+
 def digest_of(arguments: object) -> str:
     """SHA-256 of the arguments as JSON with sorted keys, no spaces, UTF-8; bytes are taken as JSON text."""
     plain: object = msgspec.json.decode(arguments) if isinstance(arguments, bytes) else arguments
-    return hashlib.sha256(_encoder.encode(plain)).hexdigest()
+    return measure(plain)[1]

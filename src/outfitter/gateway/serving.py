@@ -47,11 +47,15 @@ class Address:
         except ValueError:
             return False
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'http' if self.tls_cert is None else 'https'}://{host}:{self.port}"
+
     def url(self, agent: str, server: str | None = None) -> str:
         """The endpoint of an agent."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        scheme = "http" if self.tls_cert is None else "https"
-        return f"{scheme}://{host}:{self.port}/mcp/{agent}" + (f"/{server}" if server else "")
+        return f"{self.origin}/mcp/{agent}" + (f"/{server}" if server else "")
 
 
 class _Server(uvicorn.Server):

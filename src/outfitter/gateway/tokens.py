@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from outfitter.errors import InvalidDocument, NotFound, StorageUnavailable
 from outfitter.gateway.visitors import Principal
+from outfitter.storage import write_private
 
 _PREFIX = "oft"
 _LOOK_SECONDS = 0.05
@@ -112,11 +113,7 @@ class TokenBook:
         self._seen = (stat.st_mtime_ns, stat.st_size)
 
     def _save(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self.path.with_suffix(".draft")
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps([asdict(record) for record in self._records.values()], indent=1), encoding="utf-8")
-        draft.replace(self.path)
+        write_private(self.path, json.dumps([asdict(record) for record in self._records.values()], indent=1))
         stat = self.path.stat()
         self._seen = (stat.st_mtime_ns, stat.st_size)
 

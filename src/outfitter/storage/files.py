@@ -39,6 +39,18 @@ def write_files(changes: Mapping[Path, str | None]) -> None:
         change.clean_up()
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, atomically, with the folder it is in; no promise beyond a crash."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except OSError as error:
+        raise StorageUnavailable(f"cannot write: {error.strerror or error}", where=str(path)) from error
+
+
 class _Change:
     """What is being written: the new files beside their places, and what stood there before."""
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         fetch_supply,
         make_providers,
         provider_of,
+        secrets_folder,
     )
     from outfitter.upstream.sse import SseWire, open_sse_wire
     from outfitter.upstream.stdio import StdioLimits, StdioWire, open_stdio_wire
@@ -83,7 +84,7 @@ _FILES = {
     "secrets": (
         "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider",
         "VaultSecrets", "fetch_supply",
-        "make_providers", "provider_of",
+        "make_providers", "provider_of", "secrets_folder",
     ),
     "sse": ("SseWire", "open_sse_wire"),
     "wire": ("STREAM_CLOSED", "Inbox", "Message", "SessionLost", "Wire"),
@@ -155,6 +156,7 @@ __all__ = [
     "routing_headers",
     "secret_argument",
     "secret_variables",
+    "secrets_folder",
     "share_key",
     "stamp",
 ]

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from outfitter.catalog import Agent, Catalog, InlineServer, MCPServer
 from outfitter.errors import InvalidServer, OutfitterError, Refused
 from outfitter.resolution import ArmedServer, arm_each, resolve, server_wants
-from outfitter.upstream.secrets import fetch_supply, make_providers
+from outfitter.upstream.secrets import fetch_supply, make_providers, secrets_folder
 
 _OWNER = "this-program"
 
@@ -35,15 +34,9 @@ def _arm_one(server: MCPServer, environment: Mapping[str, str]) -> ArmedServer |
     try:
         plan = resolve(Agent(_OWNER, servers={server.name: InlineServer(server)}), Catalog())
         wants = server_wants(plan.servers[server.name])
-        supply = fetch_supply(wants, environment, make_providers(environment, _secrets_folder(environment)))
+        supply = fetch_supply(wants, environment, make_providers(environment, secrets_folder(environment)))
     except Refused as several:
         return several.problems[0] if len(several.problems) == 1 else several
     except OutfitterError as error:
         return error
     return arm_each(plan, supply)[server.name]
-
-
-def _secrets_folder(environment: Mapping[str, str]) -> Path:
-    """Where ``file:`` secrets are, as the settings of the service have it."""
-    given = environment.get("OUTFITTER_SECRETS")
-    return Path(given) if given else Path(environment.get("OUTFITTER_CATALOG") or "outfitter", "secrets")

@@ -152,6 +152,13 @@ def _variable_name(name: str) -> str:
     return "".join(ch if ch.isalnum() else "_" for ch in name).upper()
 
 
+def secrets_folder(environment: Mapping[str, str], catalog: Path | None = None) -> Path:
+    """Where ``file:`` secrets are read from: where the environment says, else inside the catalog folder."""
+    given = environment.get("OUTFITTER_SECRETS")
+    folder = catalog or Path(environment.get("OUTFITTER_CATALOG") or "outfitter")
+    return Path(given) if given else folder / "secrets"
+
+
 def make_providers(environment: Mapping[str, str], folder: Path) -> dict[str, SecretProvider]:
     """The providers by the name that refs use."""
     env, files = EnvironmentSecrets(environment), FileSecrets(folder)

@@ -21,7 +21,7 @@ from outfitter.gateway.fast.envelopes import is_error, is_question, read_answer,
 from outfitter.gateway.fast.lane import Lane, Passage
 from outfitter.gateway.fast.upstreams import Adopted, Upstream
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
-from outfitter.gateway.records import CallRecord, digest_of
+from outfitter.gateway.records import CallRecord, measure
 from outfitter.gateway.visits import Visit
 from outfitter.upstream import Begun, Message
 
@@ -225,13 +225,13 @@ class FastCall:
     def _note(self, outcome: Any, code: str, size: int) -> None:  # noqa: ANN401 - one of the record's words
         passage, item = self.passage, self.passage.ticket.item
         call_id = self.lane.call_id()
+        bytes_in, digest = measure(passage.arguments)
         self.lane.note(
             CallRecord(
                 call_id=call_id, trace_id=call_id, agent=passage.principal.agent, token_id=passage.principal.token_id,
                 started_at=self.started_at, duration=asyncio.get_running_loop().time() - self.started,
                 outcome=outcome, lane="fast", shown=passage.envelope.params.name, server=item.alias, tool=item.name,
                 run_id=passage.principal.run_id, decision="allow", code=code,
-                bytes_in=len(_encode(passage.arguments)), bytes_out=size,
-                digest=digest_of(passage.arguments),
+                bytes_in=bytes_in, bytes_out=size, digest=digest,
             )
         )  # fmt: skip

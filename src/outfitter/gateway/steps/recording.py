@@ -15,7 +15,7 @@ from outfitter.errors import OutfitterError, StorageUnavailable, UpstreamError
 from outfitter.gateway.asked import Asked, Next
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
 from outfitter.gateway.recorder import Recorder
-from outfitter.gateway.records import CallRecord, Result, digest_of
+from outfitter.gateway.records import CallRecord, Result, measure
 from outfitter.gateway.trace import Trace, arrived_with, continue_trace
 from outfitter.gateway.views import as_object
 from outfitter.policy import Allow, Deny
@@ -92,12 +92,13 @@ class Recording:
         who, item, arguments = asked.visitor.principal, asked.item, asked.arguments
         denied = asked.decision
         text = msgspec.json.encode(found.answer) if found.answer is not None else b""
+        bytes_in, digest = measure(arguments)
         return CallRecord(
             call_id=asked.call_id, agent=who.agent, token_id=who.token_id, run_id=who.run_id,
             started_at=began, duration=took, outcome=found.outcome, code=found.code,
             shown=asked.name[:256], server=item.alias if item else "", tool=item.name if item else "",
             decision="" if item is None else _word(asked), rule="" if denied is None else denied.reason,
-            bytes_in=len(msgspec.json.encode(arguments)), bytes_out=len(text), digest=digest_of(arguments),
+            bytes_in=bytes_in, bytes_out=len(text), digest=digest,
             trace_id=trace.trace_id if trace else asked.call_id,
             span_id=trace.span_id if trace else "", parent_id=trace.parent_id if trace else "",
             arguments=self._kept_arguments(asked), result=self._kept_result(asked, found.answer),
