@@ -1,6 +1,7 @@
 # Everything a contributor types. `make up` and `make test` set up what they need: git, make and Python 3.11 are enough.
 
 PYTHON ?= python3
+SECONDS ?= 600
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -18,7 +19,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers up test check bench corpus conformance fmt clean
+.PHONY: help setup servers up test check bench soak corpus conformance fmt clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1\t\2/p' Makefile | expand -t 20
@@ -42,6 +43,9 @@ check: $(READY) ## run every gate that is not a test: lint, format, types, impor
 bench: $(READY) ## measure, as ratios against something real
 	@$(BIN)/uv sync --locked --quiet --group bench
 	@$(BIN)/python -m benchmarks
+
+soak: $(READY) ## the gateway under load while its servers are killed: make soak SECONDS=600
+	@$(BIN)/python -m benchmarks.soak $(SECONDS)
 
 corpus: $(READY) ## score the reading of schemas: make corpus CORPUS=a folder of real tool definitions
 	@$(BIN)/python -m benchmarks.corpus $(CORPUS)

@@ -7,6 +7,7 @@ import sys
 from benchmarks import (
     bench_bridge,
     bench_gateway,
+    bench_gateway_size,
     bench_import,
     bench_link,
     bench_load,
@@ -17,6 +18,7 @@ from benchmarks import (
 
 BENCHES = (
     bench_resolve, bench_load, bench_prompt, bench_schemas, bench_import, bench_link, bench_bridge, bench_gateway,
+    bench_gateway_size,
 )  # fmt: skip
 
 
@@ -28,7 +30,7 @@ def main() -> int:
         for ratio in bench.measure():
             is_kept = is_kept and ratio.is_kept
             mark = "kept" if ratio.is_kept else "**not kept**"
-            row = f"| {ratio.what} ({ratio.subject * 1e3:.2f} ms) | {ratio.against} ({ratio.yardstick * 1e3:.2f} ms) "
+            row = f"| {ratio.what} ({ratio.text(ratio.subject)}) | {ratio.against} ({ratio.text(ratio.yardstick)}) "
             print(f"{row}| {ratio.value:.2f} | {ratio.limit:g} | {mark} |", flush=True)
     return 0 if is_kept else 1
 

@@ -1,4 +1,6 @@
-"""The gateway against nginx and FastMCP's proxy, side by side in one run: rounds take turns, the middle one counts.
+"""The gateway against nginx, FastMCP's proxy and other gateways, side by side in one run.
+
+Rounds take turns, and the middle one counts.
 
 Everything is on in the gateway: tokens, filters, a rule on arguments, header injection, durable records. nginx forwards
 and adds two headers. CPU per call is what the measured processes used, whatever else the machine did.
@@ -17,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.gateway_load import Found, Job
+from benchmarks.gateway_peers import PEERS, start
 from benchmarks.gateway_stage import (
     Stage,
     cpu_of,
@@ -32,7 +35,8 @@ from benchmarks.gateway_stage import (
 )
 from benchmarks.measure import Ratio
 
-_ROUNDS, _SECONDS, _CROWD, _AGENTS = 3, 1.5, 64, 1000
+_ROUNDS, _SECONDS, _CROWD, _AGENTS = 5, 1.0, 64, 1000
+_ALONE = ("no proxy", "nginx", "gateway", "FastMCP")
 
 
 @dataclass(slots=True)
@@ -100,9 +104,10 @@ def set_up(one: Stage) -> list[Subject]:
         {"small": "small", "strict": "small", "large": "large", "pipe": "pipe"} | dict.fromkeys(crowd, "small"),
     )
     port, gate = gateway(one)
+    double, crew = gateway(one, "--workers", "2", state="double")
 
-    def calls(*agents: str) -> list[bytes]:
-        return [request(port, f"/mcp/{agent}", f"{_server_of(agent)}_echo", token_of(agent)) for agent in agents]
+    def calls(*agents: str, at: int = port) -> list[bytes]:
+        return [request(at, f"/mcp/{agent}", f"{_server_of(agent)}_echo", token_of(agent)) for agent in agents]
 
     subjects = [
         Subject("no proxy", small, pid, [request(small, "/mcp", "echo")]),
@@ -111,19 +116,17 @@ def set_up(one: Stage) -> list[Subject]:
         Subject(f"gateway, {_AGENTS:,} agents", port, gate, calls(*crowd)),
         Subject("gateway, stdio server", port, gate, calls("pipe")),
         Subject("gateway, rule on arguments", port, gate, calls("strict")),
+        Subject("gateway, two workers", double, crew, calls("small", at=double)),
     ]
     for name, found in (("nginx", nginx(one, small)), ("FastMCP", fastmcp(one, small))):
         if found is not None:
             subjects.insert(1, Subject(name, found[0], found[1], [request(found[0], "/mcp", "echo")]))
+    for peer in PEERS:
+        started = start(one, peer)
+        if started is not None:
+            subjects.append(Subject(peer.name, *started))
     for subject in subjects:
-        load(
-            Job(
-                subject.port,
-                subject.requests,
-                4 if len(subject.requests) == 1 else 8,
-                0.5 if len(subject.requests) == 1 else 3.0,
-            )
-        )
+        load(Job(subject.port, subject.requests, 8, 0.5, at_least=2 * len(subject.requests)))
     return subjects
 
 
@@ -139,8 +142,9 @@ def compare() -> dict[str, Subject]:
             for subject in subjects:
                 subject.round(_CROWD, _SECONDS * (3 if subject.name == "FastMCP" else 1))
         for _ in range(_ROUNDS):
-            for subject in subjects[: 2 + len(subjects) - 6]:
-                subject.round(1, 0.5)
+            for subject in subjects:
+                if subject.name in _ALONE:
+                    subject.round(1, 0.5)
         memory = resident(next(subject.pid for subject in subjects if subject.name == "gateway"))
     _show(subjects, memory)
     return {subject.name: subject for subject in subjects}
@@ -169,6 +173,9 @@ def measure() -> Iterator[Ratio]:
         yield Ratio("latency added by the gateway, one client", added[0] / 1e6, added[1] / 1e6, "by nginx", 2.0)
     if "FastMCP" in found:
         yield Ratio("a call through the gateway", 1 / gate.rate, 1 / found["FastMCP"].rate, "FastMCP's proxy", 0.02)
+    for peer in PEERS:
+        if peer.name in found:
+            yield Ratio("a call through the gateway", 1 / gate.rate, 1 / found[peer.name].rate, peer.name, 0.2)
     for name in ("gateway, 5,000 tools", f"gateway, {_AGENTS:,} agents"):
         yield Ratio(name, 1 / found[name].rate, 1 / gate.rate, "gateway, 10 tools", 1.1)
     stdio = found["gateway, stdio server"]

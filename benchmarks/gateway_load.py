@@ -26,6 +26,8 @@ class Job(msgspec.Struct):
     connections: int
     seconds: float
     expects: bytes = b'"echo"'
+    at_least: int = 0
+    """Go on, for a minute at most, until there are so many answers."""
 
 
 class Found(msgspec.Struct):
@@ -87,10 +89,14 @@ async def run(job: Job) -> Found:
     start = time.perf_counter()
     for number in range(job.connections):
         made = await loop.create_connection(
-            lambda number=number: _Client(job, number * 7 % len(job.requests), done), "127.0.0.1", job.port
+            lambda number=number: _Client(job, number * len(job.requests) // job.connections, done),
+            "127.0.0.1",
+            job.port,
         )
         clients.append(made[1])
     await asyncio.sleep(job.seconds)
+    while sum(len(client.times) for client in clients) < job.at_least and time.perf_counter() < start + 60:  # noqa: ASYNC110 - counted, not told
+        await asyncio.sleep(0.05)
     done.set()
     seconds = time.perf_counter() - start
     times = [one for client in clients for one in client.times]

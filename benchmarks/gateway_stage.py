@@ -7,12 +7,13 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +60,7 @@ class Stage:
         """The pid of a new process, once it answers on its port."""
         process = subprocess.Popen(
             command, cwd=Path(__file__).parent.parent, env={**os.environ, **environment},
-            stdout=subprocess.DEVNULL, stderr=(self.folder / f"{port}.err").open("wb"),
+            stdout=subprocess.DEVNULL, stderr=(self.folder / f"{port}.err").open("wb"), start_new_session=True,
         )  # fmt: skip
         self.processes.append(process)
         wait_for(port, process)
@@ -74,9 +75,19 @@ def stage(folder: Path) -> Generator[Stage]:
         yield one
     finally:
         for process in one.processes:
-            process.terminate()
+            _end(process, signal.SIGTERM)
         for process in one.processes:
-            process.wait(20)
+            try:
+                process.wait(20)
+            finally:
+                _end(process, signal.SIGKILL)
+                process.wait()
+
+
+def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    """Tell a process and what it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, how)
 
 
 def free_port() -> int:
@@ -122,8 +133,8 @@ def fastmcp(one: Stage, back: int) -> tuple[int, int] | None:
     return port, one.start(python, str(script), f"http://127.0.0.1:{back}/mcp", str(port), port=port)
 
 
-def write_catalog(folder: Path, servers: dict[str, dict[str, object]], agents: dict[str, str]) -> None:
-    """A catalog and tokens: every agent has one server, a filter, rules and headers.
+def write_catalog(folder: Path, servers: dict[str, dict[str, object]], agents: Mapping[str, str | list[str]]) -> None:
+    """A catalog and tokens: every agent has its server or servers, a filter, rules and headers.
 
     The rules of agent ``strict`` look at the arguments of every call, those of the others at other tools'.
     """
@@ -132,13 +143,15 @@ def write_catalog(folder: Path, servers: dict[str, dict[str, object]], agents: d
         (folder / "outfitter" / place).mkdir(parents=True)
     for name, server in servers.items():
         (folder / "outfitter" / "mcp-servers" / f"{name}.json").write_text(json.dumps({"name": name, **server}))
-    for name, server in agents.items():
-        use: dict[str, object] = {"ref": server, "tools": {"exclude": ["tool3"]}}
-        if "url" in servers[server]:
-            use["headers"] = {"X-Api-Key": "armed-value", "X-Team": "red"}
+    for name, given in agents.items():
+        uses: dict[str, dict[str, object]] = {}
+        for server in (given,) if isinstance(given, str) else given:
+            uses[server] = {"ref": server, "tools": {"exclude": ["tool3"]}}
+            if "url" in servers[server]:
+                uses[server]["headers"] = {"X-Api-Key": "armed-value", "X-Team": "red"}
         judged = {"tools": ["echo" if name == "strict" else "tool5"], "arguments": {"/text": ["secret*"]}}
         rules = [{"tools": ["tool4"], "effect": "deny"}, {**judged, "effect": "deny"}]
-        agent = {"name": name, "mcpServers": {server: use}, "rules": rules}
+        agent = {"name": name, "mcpServers": uses, "rules": rules}
         (folder / "outfitter" / "agents" / f"{name}.json").write_text(json.dumps(agent))
         digest = hashlib.sha256(token_of(name).encode()).hexdigest()
         tokens.append(asdict(TokenRecord(name, digest, name, datetime.now(UTC).isoformat())))
@@ -151,10 +164,13 @@ def token_of(agent: str) -> str:
     return f"oft_{agent}_{'x' * 40}"
 
 
-def gateway(one: Stage, *args: str) -> tuple[int, int]:
-    """Port and pid of a gateway on the stage's catalog."""
+def gateway(one: Stage, *args: str, state: str = "state") -> tuple[int, int]:
+    """Port and pid of a gateway on the stage's catalog, with a state folder of its own and everyone's tokens."""
     port = free_port()
-    places = {"OUTFITTER_STATE": str(one.folder / "state"), "OUTFITTER_CATALOG": str(one.folder / "outfitter")}
+    if state != "state":
+        (one.folder / state).mkdir()
+        shutil.copy(one.folder / "state" / "tokens.json", one.folder / state)
+    places = {"OUTFITTER_STATE": str(one.folder / state), "OUTFITTER_CATALOG": str(one.folder / "outfitter")}
     return port, one.start(sys.executable, "-m", "outfitter", "up", "--port", str(port), *args, port=port, **places)
 
 
@@ -185,9 +201,10 @@ def cpu_of(pid: int) -> float:
 
 def _children(pid: int) -> list[int]:
     try:
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        found = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
+    return found + [deeper for one in found for deeper in _children(one)]
 
 
 def resident(pid: int) -> float:

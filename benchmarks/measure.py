@@ -19,11 +19,17 @@ class Ratio:
     yardstick: float
     against: str
     limit: float
+    unit: str = "ms"
+    """Milliseconds are given in seconds, anything else as it is."""
 
     @property
     def value(self) -> float:
         """How many times the yardstick the subject costs."""
         return self.subject / self.yardstick
+
+    def text(self, value: float) -> str:
+        """A measured value with its unit."""
+        return f"{value * 1e3 if self.unit == 'ms' else value:.2f} {self.unit}"
 
     @property
     def is_kept(self) -> bool:

@@ -1,8 +1,12 @@
-"""What every test stands on: one Hypothesis profile, the same on every machine."""
+"""What every test stands on: one Hypothesis profile, the same on every machine, and a PostgreSQL for those who ask."""
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import own_postgres, postgres, postgres_url
+
+__all__ = ["own_postgres", "postgres", "postgres_url"]
 
 # A slow machine is no defect, so no deadline and no complaint about slow data.
 settings.register_profile("outfitter", deadline=None, suppress_health_check=[HealthCheck.too_slow])

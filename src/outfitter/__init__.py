@@ -16,7 +16,9 @@ The house, from the ground up (upper rooms import lower ones, never the reverse)
     prompt      what the model reads: sections with their tools and servers
     bridge      MCP tools as typed Python tools
     storage     where the catalog is kept
+    telemetry   calls as spans, for OpenTelemetry
     gateway     one MCP endpoint per agent, where every call is enforced
+    coordinator the team's registry as a service
     app         settings and assembly
     cli         one file per command group
     testing     scriptable servers for your own tests

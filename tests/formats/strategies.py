@@ -20,6 +20,7 @@ from outfitter.catalog import (
     InlineServer,
     JsonValue,
     MCPServer,
+    RecordRule,
     ServerEntry,
     ServerRef,
     ServerUse,
@@ -140,5 +141,10 @@ AGENTS = st.builds(
     capabilities=st.lists(NAMES, max_size=2).map(tuple),
     servers=uses(),
     rules=st.lists(RULES, max_size=2).map(tuple),
-    budgets=st.dictionaries(st.sampled_from(["calls", "seconds"]), st.sampled_from([0.0, 1.5, 100.0]), max_size=2),
+    budgets=st.dictionaries(
+        st.sampled_from(["calls", "seconds", "concurrent_calls", "calls_per_second"]),
+        st.sampled_from([0.0, 1.5, 100.0]),
+        max_size=2,
+    ),
+    records=st.builds(RecordRule, st.booleans(), st.booleans()),
 )

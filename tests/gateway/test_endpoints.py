@@ -23,6 +23,7 @@ def text_of(result: dict[str, Any]) -> str:
     return result["content"][0]["text"]
 
 
+@pytest.mark.promise("GW-ENDPOINT")
 async def test_the_tools_of_all_servers_stand_under_prefixed_names() -> None:
     async with serve_http(Script("one")) as one, serve_http(Script("two")) as two:
         both = agent("a", MCPServer.http("one", one.url), MCPServer.http("two", two.url))
@@ -35,6 +36,7 @@ async def test_the_tools_of_all_servers_stand_under_prefixed_names() -> None:
             assert one.ledger.requests["tools/call"] == 0
 
 
+@pytest.mark.promise("GW-ERAS")
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_either_era_of_client_reaches_either_era_of_server(
@@ -53,6 +55,7 @@ async def test_either_era_of_client_reaches_either_era_of_server(
             assert "resultType" not in legacy["result"]
 
 
+@pytest.mark.promise("GW-ENDPOINT")
 async def test_one_server_alone_shows_original_names() -> None:
     async with (
         serve_http(Script("x")) as served,
@@ -63,6 +66,7 @@ async def test_one_server_alone_shows_original_names() -> None:
         assert "echo" in names
 
 
+@pytest.mark.promise("G06")
 @pytest.mark.parametrize("name", ["x_add", "X_ECHO", "echo", "x_ech\u043e", "search_tools", "nowhere"])
 async def test_a_hidden_tool_is_answered_like_one_that_does_not_exist(name: str) -> None:
     async with serve_http(Script("x")) as served:
@@ -74,6 +78,7 @@ async def test_a_hidden_tool_is_answered_like_one_that_does_not_exist(name: str)
             assert served.ledger.requests["tools/call"] == 0
 
 
+@pytest.mark.promise("GW-ERAS")
 async def test_resources_prompts_and_completions_pass() -> None:
     async with (
         serve_http(Script("x")) as served,
@@ -96,6 +101,7 @@ async def test_resources_prompts_and_completions_pass() -> None:
         assert done["result"]["completion"]["values"] == ["world", "work"]
 
 
+@pytest.mark.promise("GW-QUESTIONS")
 @pytest.mark.parametrize("upstream", ERAS)
 async def test_questions_of_a_server_reach_the_client(upstream: Literal["legacy", "modern"]) -> None:
     peer = Answering([])
@@ -109,6 +115,7 @@ async def test_questions_of_a_server_reach_the_client(upstream: Literal["legacy"
     assert peer.asked == ["elicitation/create"]
 
 
+@pytest.mark.promise("F14")
 async def test_a_dead_server_does_not_take_the_others_down() -> None:
     async with serve_http(Script("x")) as served:
         dead = MCPServer.http("dead", "http://127.0.0.1:9/mcp")
@@ -119,6 +126,7 @@ async def test_a_dead_server_does_not_take_the_others_down() -> None:
             assert not any(name.startswith("dead") for name in names)
 
 
+@pytest.mark.promise("G09")
 async def test_a_batch_is_refused_whole() -> None:
     async with (
         serve_http(Script("x")) as served,
@@ -137,6 +145,7 @@ async def test_a_batch_is_refused_whole() -> None:
         assert served.ledger.requests["tools/call"] == 0
 
 
+@pytest.mark.promise("G10")
 async def test_a_visit_that_was_never_begun_is_not_found() -> None:
     async with gateway(agent("a")) as running, raw(running.url("a")) as http:
         http.headers["mcp-session-id"] = "never-issued"
@@ -145,6 +154,7 @@ async def test_a_visit_that_was_never_begun_is_not_found() -> None:
         assert "tools" not in str(answer)
 
 
+@pytest.mark.promise("G31")
 @pytest.mark.parametrize("query", ["?tools=*", "?tags=not%20x", "?filter=", "?include=add"])
 async def test_nothing_in_the_address_widens_what_an_agent_has(query: str) -> None:
     async with serve_http(Script("x")) as served:
@@ -154,6 +164,7 @@ async def test_nothing_in_the_address_widens_what_an_agent_has(query: str) -> No
             assert [tool["name"] for tool in listed["result"]["tools"]] == ["x_echo"]
 
 
+@pytest.mark.promise("G23")
 async def test_two_agents_never_see_each_others_lists() -> None:
     async with serve_http(Script("x")) as served:
         server = MCPServer.http("x", served.url)
@@ -171,6 +182,7 @@ async def test_two_agents_never_see_each_others_lists() -> None:
                 assert {all_of_them["result"]["cacheScope"], one_of_them["result"]["cacheScope"]} == {"private"}
 
 
+@pytest.mark.promise("G15")
 async def test_names_that_read_alike_reach_their_own_server() -> None:
     first, second = ScriptedTool("b_c", kind="echo"), ScriptedTool("c", kind="echo")
     async with (
@@ -188,6 +200,7 @@ async def test_names_that_read_alike_reach_their_own_server() -> None:
             assert one.ledger.requests["tools/call"] == two.ledger.requests["tools/call"] == 1
 
 
+@pytest.mark.promise("G14")
 async def test_a_server_that_comes_later_takes_no_name_away() -> None:
     search = ScriptedTool("search", kind="echo")
     async with serve_http(Script("x", tools=(search,))) as x, serve_http(Script("y", tools=(search,))) as y:
@@ -200,6 +213,7 @@ async def test_a_server_that_comes_later_takes_no_name_away() -> None:
         assert y.ledger.requests["tools/call"] == 0
 
 
+@pytest.mark.promise("H18")
 async def test_arguments_never_become_headers() -> None:
     async with serve_http(Script("x")) as served:
         server = MCPServer.http("x", served.url, headers={"X-Api-Key": "ours"})
@@ -215,6 +229,7 @@ async def test_arguments_never_become_headers() -> None:
             assert "stolen" not in str(sent)
 
 
+@pytest.mark.promise("F14")
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_server_that_comes_back_is_found_without_a_restart(era: Literal["legacy", "modern"]) -> None:
     async with serve_http(Script("x")) as steady:
@@ -242,6 +257,7 @@ async def names_of(ask: Callable[[str], Awaitable[tuple[int, Any]]]) -> list[str
     return [tool["name"] for tool in listed["result"]["tools"]]
 
 
+@pytest.mark.promise("F15")
 async def test_with_every_server_down_the_list_is_empty_and_says_why() -> None:
     dead = agent("a", MCPServer.http("x", "http://127.0.0.1:9/mcp"), MCPServer.http("y", "http://127.0.0.1:9/mcp2"))
     async with gateway(dead) as running, raw(running.url("a")) as http:
@@ -251,6 +267,7 @@ async def test_with_every_server_down_the_list_is_empty_and_says_why() -> None:
         assert "Not available now: x, y." in told["result"]["instructions"]
 
 
+@pytest.mark.promise("F13")
 async def test_a_server_that_forgets_its_sessions_is_met_anew() -> None:
     lost = (SessionLoss(When(method="tools/call", times=1)),)
     async with (

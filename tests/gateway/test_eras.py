@@ -49,6 +49,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
+@pytest.mark.promise("GW-RESUME")
 async def test_a_client_that_prefers_events_gets_them_with_ids() -> None:
     async with (
         serve_http(Script("x")) as served,
@@ -64,6 +65,7 @@ async def test_a_client_that_prefers_events_gets_them_with_ids() -> None:
         assert "hi" in answer
 
 
+@pytest.mark.promise("GW-RESUME")
 async def test_a_client_that_comes_back_gets_the_rest() -> None:
     async with (
         serve_http(Script("x")) as served,
@@ -91,6 +93,7 @@ async def test_a_client_that_comes_back_gets_the_rest() -> None:
                 assert response.status == 400
 
 
+@pytest.mark.promise("F11")
 @pytest.mark.parametrize("upstream", ["legacy", "modern"])
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_a_client_that_goes_away_cancels_its_call_within_a_second(
@@ -112,6 +115,7 @@ async def test_a_client_that_goes_away_cancels_its_call_within_a_second(
                 await anyio.sleep(0.01)
 
 
+@pytest.mark.promise("GW-SHARED")
 async def test_a_program_is_started_once_for_clients_of_both_eras() -> None:
     async with (
         gateway(agent("a", stdio_server(Script("x", eras=("legacy",))))) as running,
@@ -124,6 +128,7 @@ async def test_a_program_is_started_once_for_clients_of_both_eras() -> None:
         assert len(running.desk.exchange.lines()) == 1
 
 
+@pytest.mark.promise("GW-SHARED")
 async def test_a_server_with_one_era_is_connected_once_when_that_is_known() -> None:
     async with (
         serve_http(Script("x", eras=("legacy",))) as served,
@@ -137,6 +142,7 @@ async def test_a_server_with_one_era_is_connected_once_when_that_is_known() -> N
         assert served.ledger.requests["initialize"] == 1
 
 
+@pytest.mark.promise("GW-SHARED")
 async def test_a_line_that_nobody_uses_lets_its_server_go() -> None:
     async with (
         serve_http(Script("x", eras=("legacy",))) as served,
@@ -151,6 +157,7 @@ async def test_a_line_that_nobody_uses_lets_its_server_go() -> None:
         assert served.ledger.requests["initialize"] == 2
 
 
+@pytest.mark.promise("GW-CURSOR")
 async def test_long_lists_come_in_pages_and_a_cursor_fits_its_own_list_only() -> None:
     tools = tuple(ScriptedTool(f"t{number:04}", kind="echo") for number in range(1201))
     async with serve_http(Script("x", tools=tools)) as x, serve_http(Script("y", tools=tools)) as y:

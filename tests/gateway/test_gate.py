@@ -29,6 +29,7 @@ async def guarded(folder: Path) -> AsyncGenerator[tuple[Running, str]]:
             yield running, token
 
 
+@pytest.mark.promise("G05", "GW-TOKENS")
 async def test_a_token_lets_its_agent_in_and_nobody_else(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (running, token):
         async with raw(running.url("a"), token) as http:
@@ -40,6 +41,7 @@ async def test_a_token_lets_its_agent_in_and_nobody_else(tmp_path: Path) -> None
                 assert (await http.modern("tools/list"))[0] == 401
 
 
+@pytest.mark.promise("GW-TOKENS")
 async def test_revoked_and_expired_tokens_let_nobody_in(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (running, _):
         assert running.tokens is not None
@@ -54,6 +56,7 @@ async def test_revoked_and_expired_tokens_let_nobody_in(tmp_path: Path) -> None:
             assert (await http.modern("tools/list"))[0] == 200
 
 
+@pytest.mark.promise("GW-TOKENS")
 async def test_no_token_is_ever_written(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (_, token):
         kept = (tmp_path / "tokens.json").read_text()
@@ -62,6 +65,7 @@ async def test_no_token_is_ever_written(tmp_path: Path) -> None:
         assert (tmp_path / "tokens.json").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.promise("G01", "G02", "G07")
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -87,12 +91,14 @@ async def test_a_request_that_contradicts_itself_goes_nowhere(headers: dict[str,
         assert (await http.modern("tools/call", {"name": "x_echo", "arguments": {}}))[0] == 200
 
 
+@pytest.mark.promise("G09")
 @pytest.mark.parametrize("body", [[], [{"jsonrpc": "2.0", "id": 1, "method": "ping"}], {}, "text", 7])
 async def test_what_is_not_one_message_is_refused(body: object) -> None:
     async with gateway(agent("a")) as running, raw(running.url("a")) as http:
         assert (await http.post(body))[0] == 400
 
 
+@pytest.mark.promise("G27")
 async def test_a_body_of_100_000_levels_is_refused_and_the_gateway_lives() -> None:
     async with gateway(agent("a")) as running, aiohttp.ClientSession() as session:
         headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -102,6 +108,7 @@ async def test_a_body_of_100_000_levels_is_refused_and_the_gateway_lives() -> No
         assert (await Raw(running.url("a"), session).modern("tools/list"))[0] == 200
 
 
+@pytest.mark.promise("G10")
 async def test_a_visit_belongs_to_its_token_and_endpoint(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (running, token):
         assert running.tokens is not None
@@ -114,6 +121,7 @@ async def test_a_visit_belongs_to_its_token_and_endpoint(tmp_path: Path) -> None
             assert (await http.legacy("tools/list"))[0] == 404
 
 
+@pytest.mark.promise("G13")
 async def test_the_clients_own_credentials_stay_here(tmp_path: Path) -> None:
     async with serve_http(Script("x")) as served:
         server = MCPServer.http("x", served.url, headers={"X-Api-Key": "ours"})
@@ -127,6 +135,7 @@ async def test_the_clients_own_credentials_stay_here(tmp_path: Path) -> None:
                 assert "ours" in str(answer)
 
 
+@pytest.mark.promise("G03")
 async def test_without_tokens_it_listens_on_loopback_only() -> None:
     async with gateway(agent("a")) as running:
         front = HttpFront(running.desk, Gate(None))

@@ -65,6 +65,7 @@ async def test_calls_over_the_number_at_a_time_are_refused_and_let_in_again_late
         assert (await http.modern("tools/call", ECHO))[0] == 200
 
 
+@pytest.mark.promise("F30")
 async def test_above_the_memory_limit_no_new_call_is_taken_until_there_is_room(tmp_path: Path) -> None:
     used, now = [10], [0.0]
     turnstile = Turnstile(most_memory=100, memory=lambda: used[0], clock=lambda: now[0])

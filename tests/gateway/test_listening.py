@@ -72,6 +72,7 @@ async def touch(http: Raw, **what: str) -> None:
     assert status == 200
 
 
+@pytest.mark.promise("GW-SUBSCRIBE")
 @pytest.mark.parametrize("upstream", ERAS)
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_subscribed_resource_is_told_across_eras(era: Era, upstream: Era) -> None:
@@ -101,6 +102,7 @@ async def test_a_subscribed_resource_is_told_across_eras(era: Era, upstream: Era
             assert served.ledger.requests["resources/subscribe"] == 1
 
 
+@pytest.mark.promise("GW-SUBSCRIBE")
 async def test_one_who_stops_listening_does_not_stop_the_others() -> None:
     async with (
         serve_http(Script("x", eras=("legacy",))) as served,
@@ -119,6 +121,7 @@ async def test_one_who_stops_listening_does_not_stop_the_others() -> None:
             assert (await heard.next(UPDATED))["params"]["uri"] == "test://numbers"
 
 
+@pytest.mark.promise("GW-SUBSCRIBE")
 async def test_a_resource_that_nobody_has_is_not_granted() -> None:
     async with (
         serve_http(Script("x")) as served,
@@ -131,6 +134,7 @@ async def test_a_resource_that_nobody_has_is_not_granted() -> None:
         assert served.ledger.requests["resources/subscribe"] == 0
 
 
+@pytest.mark.promise("GW-SUBSCRIBE")
 @pytest.mark.parametrize("era", ERAS)
 async def test_changes_of_all_servers_come_on_one_stream(era: Era) -> None:
     async with serve_http(Script("x", eras=("legacy",))) as x, serve_http(Script("y", eras=("modern",))) as y:
@@ -148,6 +152,7 @@ async def test_changes_of_all_servers_come_on_one_stream(era: Era) -> None:
                     assert (await heard.next())["method"] == CHANGED
 
 
+@pytest.mark.promise("G19")
 async def test_a_storm_of_changes_is_one_refresh_a_second_and_holds_nobody_up() -> None:
     async with (
         serve_http(Script("x", eras=("modern",), faults=(ListStorm(2000),))) as served,
@@ -177,6 +182,7 @@ def make_new(running: Running, *servers: MCPServer) -> None:
     running.desk.seats.swap(make)
 
 
+@pytest.mark.promise("GATEWAY-FOLLOWS")
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_new_plan_is_told_to_those_who_listen(era: Era) -> None:
     async with (
@@ -194,6 +200,7 @@ async def test_a_new_plan_is_told_to_those_who_listen(era: Era) -> None:
             assert {tool["name"].partition("_")[0] for tool in listed["result"]["tools"]} == {"y"}
 
 
+@pytest.mark.promise("GATEWAY-FOLLOWS")
 async def test_a_call_under_way_ends_on_the_plan_it_began_with() -> None:
     async with (
         serve_http(Script("x")) as x,
@@ -218,6 +225,7 @@ async def test_a_call_under_way_ends_on_the_plan_it_began_with() -> None:
         assert answers[0][1]["result"]["structuredContent"] == {"slept": 0.5}
 
 
+@pytest.mark.promise("GATEWAY-DRAINS")
 @pytest.mark.parametrize("era", ERAS)
 async def test_listening_ends_by_itself_when_the_gateway_ends(era: Era) -> None:
     async with (

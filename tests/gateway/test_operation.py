@@ -112,7 +112,7 @@ async def call(url: str, count: int, results: list[int]) -> None:
             group.start_soon(one, session)
 
 
-@pytest.mark.promise("GATEWAY-DRAINS")
+@pytest.mark.promise("GATEWAY-DRAINS", "F27")
 async def test_sigterm_under_fifty_calls_loses_none_and_exits_0(tmp_path: Path) -> None:
     script = Script("x", faults=(Slow(When(name="echo"), 80, 0.5),))
     async with serve_http(script) as served:
@@ -166,6 +166,7 @@ async def _until_page(plain: aiohttp.ClientSession, url: str, text: str) -> None
             await anyio.sleep(0.1)
 
 
+@pytest.mark.promise("F31")
 async def test_a_port_in_use_is_told_and_nothing_is_left_half_started(tmp_path: Path) -> None:
     write_catalog(tmp_path, "http://127.0.0.1:9/mcp")
     with socket.socket() as taken:
@@ -180,6 +181,7 @@ async def test_a_port_in_use_is_told_and_nothing_is_left_half_started(tmp_path: 
     assert not (tmp_path / "state" / "gateway.json").exists()
 
 
+@pytest.mark.promise("G03")
 async def test_without_tokens_it_does_not_listen_beyond_this_machine(tmp_path: Path) -> None:
     write_catalog(tmp_path, "http://127.0.0.1:9/mcp")
     printed = outfitter(tmp_path, "up", "--open", "--host", "0.0.0.0", "--port", "0")  # noqa: S104 - refused
@@ -207,6 +209,7 @@ async def test_after_kill_9_every_answered_call_is_recorded_once(tmp_path: Path)
     assert len(set(idents)) == len(idents) == 42
 
 
+@pytest.mark.promise("GW-PAGES")
 async def test_pages_tell_that_it_lives_whether_it_is_ready_and_how_much_it_did(tmp_path: Path) -> None:
     async with serve_http(Script("x")) as served:
         write_catalog(tmp_path, served.url)
@@ -230,6 +233,7 @@ async def test_pages_tell_that_it_lives_whether_it_is_ready_and_how_much_it_did(
             assert outfitter(tmp_path, "tail", "--no-follow", "--denied").stdout == ""
 
 
+@pytest.mark.promise("GW-PAGES")
 async def test_numbers_need_an_admin_token_when_others_can_come(tmp_path: Path) -> None:
     write_catalog(tmp_path, "http://127.0.0.1:9/mcp")
     admin = outfitter(tmp_path, "token", "issue", "--admin").stdout.strip()
@@ -248,6 +252,7 @@ async def test_numbers_need_an_admin_token_when_others_can_come(tmp_path: Path) 
     assert process.returncode == 0
 
 
+@pytest.mark.promise("GW-PAGES")
 async def test_tail_shows_new_calls_and_ends_cleanly(tmp_path: Path) -> None:
     async with serve_http(Script("x")) as served:
         write_catalog(tmp_path, served.url)

@@ -44,6 +44,7 @@ def every_server(folder: Path) -> list[MCPServer]:
     ]
 
 
+@pytest.mark.promise("GW-REAL")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_every_real_server_is_listed_and_called_behind_one_endpoint(tmp_path: Path, mode: str) -> None:
     servers = every_server(tmp_path)

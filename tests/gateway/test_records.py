@@ -74,6 +74,7 @@ async def test_both_lanes_leave_the_same_record_before_the_answer(tmp_path: Path
     }
 
 
+@pytest.mark.promise("RECORD-NO-ARGUMENTS")
 async def test_arguments_are_not_kept_unless_the_agent_is_named_and_then_without_secrets(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"pin": {"type": "string", "format": "password"}}}
     script = Script("x", tools=(ScriptedTool("echo", schema=schema),))
@@ -143,7 +144,7 @@ async def test_a_call_whose_client_goes_away_is_recorded(tmp_path: Path) -> None
     assert record["outcome"] == "cancelled"
 
 
-@pytest.mark.promise("RECORD-CLOSED")
+@pytest.mark.promise("RECORD-CLOSED", "F23")
 async def test_a_full_disk_refuses_calls_and_they_come_back_with_the_space(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     async with (
@@ -177,6 +178,7 @@ class Away(dict[str, tuple[str, ...]]):
         return super().items()
 
 
+@pytest.mark.promise("G34")
 async def test_a_rule_that_fails_refuses(tmp_path: Path) -> None:
     away = Away({"/text": ("secret*",)})
     rule = ToolRule(("echo",), Effect.DENY, arguments=away)

@@ -33,6 +33,7 @@ def catalog_with(folder: Path, *servers: MCPServer) -> list[str]:
     return ["--catalog", str(folder / "catalog"), "gateway", "--stdio", "--agent", "a"]
 
 
+@pytest.mark.promise("GW-STDIO")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_sdk_speaks_to_it_in_either_era(tmp_path: Path, mode: str) -> None:
     arguments = catalog_with(tmp_path, stdio_server(Script("x")))
@@ -46,6 +47,7 @@ async def test_the_sdk_speaks_to_it_in_either_era(tmp_path: Path, mode: str) -> 
         assert client.protocol_version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
 
 
+@pytest.mark.promise("GW-STDIO")
 @pytest.mark.parametrize("era", [Era.LEGACY, Era.MODERN])
 async def test_questions_of_a_server_reach_the_client_through_the_pipe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: Era
@@ -62,6 +64,7 @@ async def test_questions_of_a_server_reach_the_client_through_the_pipe(
     assert peer.asked == ["elicitation/create"]
 
 
+@pytest.mark.promise("GW-STDIO")
 def test_stdout_carries_messages_and_nothing_else(tmp_path: Path) -> None:
     arguments = catalog_with(tmp_path, stdio_server(Script("x")))
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from outfitter.catalog import MCPServer
+from outfitter.errors import Invalid
 from outfitter.gateway import Address, Gate, HttpFront, Welcome, serving
 from outfitter.testing import Script, serve_http
 from tests.gateway.kit import Raw, agent, gateway, raw
@@ -79,6 +80,15 @@ async def test_with_a_certificate_it_speaks_https(tmp_path: Path, *, is_fast: bo
         for _ in range(2):
             status, answer = await Raw(url, session).modern("tools/call", {"name": "x_echo", "arguments": {}})
             assert (status, "result" in answer) == (200, True)
+
+
+async def test_a_certificate_that_is_none_is_refused_before_anything_listens(tmp_path: Path) -> None:
+    file = tmp_path / "cert.pem"
+    file.write_text("no certificate")
+    with pytest.raises(ExceptionGroup) as told:
+        async with welcoming(Welcome(), is_fast=True, address=Address("localhost", 0, file)):
+            pass
+    assert told.group_contains(Invalid, match=f"^{file}: the certificate cannot be used: it is not one")
 
 
 def _certificate(folder: Path) -> Path:

@@ -6,7 +6,9 @@ from outfitter.app.exchange import Merge, entries_of, merge_catalog
 from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, program_register
 from outfitter.app.serving import GatewayOptions, run_gateway, token_book
 from outfitter.app.settings import Settings
+from outfitter.app.sharing import Share
 from outfitter.app.watching import GatewayStatus, ServerNumbers, follow_calls, read_status
+from outfitter.app.workers import run_worker, run_workers
 
 __all__ = [
     "GITIGNORE",
@@ -18,6 +20,7 @@ __all__ = [
     "Outfit",
     "ServerNumbers",
     "Settings",
+    "Share",
     "Surroundings",
     "Verdict",
     "arm_plan",
@@ -30,6 +33,8 @@ __all__ = [
     "program_register",
     "read_status",
     "run_gateway",
+    "run_worker",
+    "run_workers",
     "token_book",
     "write_demo",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,8 @@ class News:
     """A small file in the state folder; it is there as long as the gateway runs."""
 
     path: Path
+    pid: int = field(default_factory=os.getpid)
+    """Whom to tell to stop."""
     problem: str = ""
     """Why the newest catalog is not in use; empty when it is."""
     _address: Address | None = None
@@ -42,7 +44,7 @@ class News:
             return
         certificate = self._address.tls_cert
         told = {
-            "pid": os.getpid(),
+            "pid": self.pid,
             "host": self._address.host,
             "port": self._address.port,
             "url": self._address.origin,

@@ -6,8 +6,9 @@ A changed catalog is loaded and checked beside the one in use. A bad one changes
 from __future__ import annotations
 
 import logging
+import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,16 +17,18 @@ from typing import TYPE_CHECKING, cast
 from outfitter.app.live import arm_plan, make_pool
 from outfitter.app.news import News
 from outfitter.app.settings import Settings
+from outfitter.app.sharing import ALONE, Share
 from outfitter.catalog import Catalog
 from outfitter.errors import OutfitterError
 from outfitter.resolution import resolve
 from outfitter.storage import CatalogFolder
 
 if TYPE_CHECKING:
-    from outfitter.gateway import Address, Desk, Gate, Recorder, Seat, TokenBook, Watch
+    from outfitter.gateway import Address, Desk, Gate, Recorder, Relay, Seat, TokenBook, Watch
 
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
+NEWS = "gateway.json"
 MakeSeat = Callable[[str], "Seat"]
 
 
@@ -36,13 +39,16 @@ def token_book(settings: Settings) -> TokenBook:
     return TokenBook(settings.state / "tokens.json")
 
 
-def seat_maker(catalog: Catalog, environment: Mapping[str, str], settings: Settings) -> MakeSeat:
+def seat_maker(catalog: Catalog, environment: Mapping[str, str], settings: Settings, share: Share = ALONE) -> MakeSeat:
     """Makes each agent's seat from the catalog, armed with this machine's secrets."""
 
     def make(agent: str) -> Seat:
         from outfitter.gateway import Seat
 
-        outfit = arm_plan(resolve(agent, catalog), environment, settings)
+        outfit = arm_plan(share.of_plan(resolve(agent, catalog)), environment, settings)
+        for error in outfit.servers.values():
+            if isinstance(error, OutfitterError):
+                _log.warning("agent '%s' goes without a server: %s", agent, error)
         return Seat(outfit.plan, outfit.servers)
 
     return make
@@ -76,11 +82,12 @@ class GatewayOptions:
 
         return Address(self.host, self.port, self.tls_cert, self.tls_key)
 
-    def watch(self, recorder: Recorder) -> Watch:
+    def watch(self, recorder: Recorder, share: Share = ALONE) -> Watch:
         """Who records and counts."""
         from outfitter.gateway import Keeping, Limits, Turnstile, Watch
 
-        limits = Limits(self.concurrent_calls, self.calls_per_second)
+        rate = None if self.calls_per_second is None else share.of_rate(self.calls_per_second)
+        limits = Limits(share.of_calls(self.concurrent_calls), rate)
         keeping = Keeping(frozenset(self.keep_arguments), frozenset(self.keep_results))
         return Watch(recorder, Turnstile(limits, self.most_memory), keeping)
 
@@ -90,50 +97,80 @@ async def run_gateway(
     environment: Mapping[str, str],
     options: GatewayOptions,
     on_ready: Callable[[Address], None] | None = None,
+    relay: Relay | None = None,
 ) -> None:
-    """Serve every agent of the catalog until told to stop; ``on_ready`` hears where it listens."""
+    """Serve every agent of the catalog until told to stop; ``on_ready`` hears where it listens.
+
+    With a ``relay`` it is one worker of several, and ends when its standard input does.
+    """
     try:
-        await _run(settings, environment, options, on_ready or (lambda _address: None))
+        await _run(settings, environment, options, on_ready or (lambda _address: None), relay)
     except BaseExceptionGroup as several:
-        raise _only(several) from None
+        raise the_one_in(several) from None
 
 
-def _only(error: BaseExceptionGroup[BaseException]) -> BaseException:
+def the_one_in(error: BaseExceptionGroup[BaseException]) -> BaseException:
     """What a group of one was about."""
     if len(error.exceptions) != 1:
         return error
     inner = error.exceptions[0]
-    return _only(cast("BaseExceptionGroup[BaseException]", inner)) if isinstance(inner, BaseExceptionGroup) else inner
+    return (
+        the_one_in(cast("BaseExceptionGroup[BaseException]", inner)) if isinstance(inner, BaseExceptionGroup) else inner
+    )
 
 
 async def _run(
-    settings: Settings, environment: Mapping[str, str], options: GatewayOptions, on_ready: Callable[[Address], None]
+    settings: Settings,
+    environment: Mapping[str, str],
+    options: GatewayOptions,
+    on_ready: Callable[[Address], None],
+    relay: Relay | None,
 ) -> None:
     import anyio
 
+    from outfitter.app.telemetry import tracing
     from outfitter.gateway import HttpFront, open_desk, open_recorder, serving
 
     tokens = None if options.is_open else token_book(settings)
     folder = CatalogFolder(settings.catalog)
-    make = partial(seat_maker, environment=environment, settings=settings)
+    share = ALONE if relay is None else Share(relay.number, relay.count)
+    make = partial(seat_maker, environment=environment, settings=settings, share=share)
     first, pool = make(folder.load()), partial(make_pool, settings)
     async with (
-        open_recorder(settings.state) as recorder,
-        open_desk(first, tokens, pool, watch=options.watch(recorder)) as desk,
+        open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
+        tracing(recorder, environment),
+        open_desk(first, tokens, pool, watch=options.watch(recorder, share)) as desk,
         anyio.create_task_group() as group,
     ):
-        news = News(settings.state / "gateway.json")
-        front = HttpFront(desk, _gate(desk, options, news))
+        news = News(settings.state / NEWS, os.getpid() if relay is None else os.getppid())
+        front = HttpFront(desk, _gate(desk, options, news), relay)
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with serving(front, options.address, record=recorder.record) as address:
                 group.start_soon(_follow, folder, desk, make, news)
                 news.begin(address)
                 on_ready(address)
-                async for _ in signals:
-                    break
+                await _hear_the_end(signals, is_worker=relay is not None)
                 desk.turnstile.is_closing = True
                 desk.closing.set()
-        news.end()
+        if relay is None:
+            news.end()
+        group.cancel_scope.cancel()
+
+
+async def _hear_the_end(signals: AsyncIterator[signal.Signals], *, is_worker: bool) -> None:
+    """Wait until told to stop; a worker hears it on its standard input too, which ends with whoever started it."""
+    import anyio
+
+    async with anyio.create_task_group() as group:
+
+        async def hear_input() -> None:
+            await anyio.wait_readable(0)
+            group.cancel_scope.cancel()
+
+        if is_worker:
+            group.start_soon(hear_input)
+        async for _ in signals:
+            break
         group.cancel_scope.cancel()
 
 
@@ -173,7 +210,7 @@ async def _follow(folder: CatalogFolder, desk: Desk, make: Callable[[Catalog], M
     while True:
         await anyio.sleep(_LOOK_SECONDS)
         now = await anyio.to_thread.run_sync(_state_of, folder.path)
-        if now == seen:
+        if now is None or now == seen:
             continue
         seen = now
         try:
@@ -186,10 +223,14 @@ async def _follow(folder: CatalogFolder, desk: Desk, make: Callable[[Catalog], M
             news.tell("")
 
 
-def _state_of(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Which files there are, and which versions of them."""
+def _state_of(path: Path) -> tuple[tuple[str, int, int], ...] | None:
+    """Which files there are, and which versions of them; None when it cannot be seen now."""
     found: list[tuple[str, int, int]] = []
-    for file in sorted(path.rglob("*")):
+    try:
+        files = sorted(path.rglob("*"))
+    except OSError:  # too many open files, for instance: looked at again in a moment
+        return None
+    for file in files:
         try:
             stat = file.stat()
         except OSError:

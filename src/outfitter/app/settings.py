@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from outfitter.basics import Secret
+from outfitter.errors import Invalid
 from outfitter.upstream import secrets_folder
 
 
@@ -20,10 +22,31 @@ class Settings:
 
     state: Path = field(default=Path("~/.local/state/outfitter"), metadata={"env": "OUTFITTER_STATE"})
     """The folder for what Outfitter remembers between starts: running processes, approved programs."""
+    database: Secret | None = field(default=None, metadata={"env": "OUTFITTER_DATABASE"})
+    """The PostgreSQL that keeps the records of calls; without it they are in a file of the state folder."""
+    keep_days: float | None = field(default=None, metadata={"env": "OUTFITTER_KEEP_DAYS"})
+    """After how many days the gateway removes records; never, if not said."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str], *, catalog: Path | None = None) -> Settings:
         """The settings that the environment gives; an explicit catalog folder wins."""
         folder = catalog or Path(environment.get("OUTFITTER_CATALOG") or "outfitter")
         state = Path(environment.get("OUTFITTER_STATE") or "~/.local/state/outfitter").expanduser()
-        return cls(folder, secrets_folder(environment, folder), state)
+        database = environment.get("OUTFITTER_DATABASE")
+        return cls(
+            folder,
+            secrets_folder(environment, folder),
+            state,
+            Secret(database) if database else None,
+            _read_days(environment.get("OUTFITTER_KEEP_DAYS")),
+        )
+
+
+def _read_days(text: str | None) -> float | None:
+    try:
+        days = float(text) if text else None
+    except ValueError:
+        days = 0.0
+    if days is not None and not 0 < days < float("inf"):
+        raise Invalid("OUTFITTER_KEEP_DAYS is a number of days, more than 0", hint="leave it out to keep all records")
+    return days

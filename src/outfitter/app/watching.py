@@ -17,9 +17,10 @@ from urllib.request import urlopen
 
 from outfitter.app.news import read_news
 from outfitter.app.settings import Settings
-from outfitter.storage import SqliteAudit
+from outfitter.errors import StorageUnavailable
+from outfitter.storage import open_audit
 
-_STATE = re.compile(r'outfitter_upstreams\{server="([^"]*)",state="([^"]*)"\} (\d+)')
+_STATE = re.compile(r'outfitter_upstreams\{server="([^"]*)",state="([^"]*)"(?:,worker="\d+")?\} (\d+)')
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 3.0
 _FINE = frozenset({"done", "tool_error"})
@@ -48,6 +49,8 @@ class GatewayStatus:
     ready: str
     problem: str = ""
     servers: tuple[ServerNumbers, ...] = field(default=())
+    records: str = ""
+    """Why no calls could be counted."""
 
 
 def read_status(settings: Settings, seconds: float) -> GatewayStatus:
@@ -58,22 +61,32 @@ def read_status(settings: Settings, seconds: float) -> GatewayStatus:
     states: dict[str, dict[str, int]] = defaultdict(dict)
     if url is not None and ready is not None:
         for server, state, count in _STATE.findall(_fetch(f"{url}/metrics", certificate) or ""):
-            states[server][state] = int(count)
+            states[server][state] = states[server].get(state, 0) + int(count)
     problem = "" if news is None or ready is None else str(news.get("problem", ""))
-    numbers = tuple(_numbers(settings, seconds, states))
-    return GatewayStatus(url if ready is not None else None, ready or "not running", problem, numbers)
+    calls, records = _calls_since(settings, time.time() - seconds)
+    numbers = tuple(_numbers(calls, seconds, states))
+    return GatewayStatus(url if ready is not None else None, ready or "not running", problem, numbers, records)
 
 
-def _numbers(settings: Settings, seconds: float, states: dict[str, dict[str, int]]) -> Iterator[ServerNumbers]:
+def _calls_since(settings: Settings, moment: float) -> tuple[list[tuple[str, str, float]], str]:
+    """The calls since a moment, or none and the reason. Looking makes no database where there is none."""
+    if settings.database is None and not (settings.state / "audit.sqlite").exists():
+        return [], ""
+    audit = open_audit(settings.state, settings.database)
+    try:
+        return audit.since(moment), ""
+    except StorageUnavailable as away:
+        return [], str(away)
+    finally:
+        audit.close()
+
+
+def _numbers(
+    calls_since: list[tuple[str, str, float]], seconds: float, states: dict[str, dict[str, int]]
+) -> Iterator[ServerNumbers]:
     found: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    path = settings.state / "audit.sqlite"
-    if path.exists():
-        audit = SqliteAudit(path)
-        try:
-            for server, outcome, duration in audit.since(time.time() - seconds):
-                found[server].append((outcome, duration))
-        finally:
-            audit.close()
+    for server, outcome, duration in calls_since:
+        found[server].append((outcome, duration))
     for server in sorted({*found, *states}):
         calls = found.get(server, [])
         took = sorted(duration * 1000 for outcome, duration in calls if outcome not in _REFUSED)
@@ -114,7 +127,7 @@ def follow_calls(
     settings: Settings, wanted: dict[str, str], *, last: int, is_endless: bool
 ) -> Iterator[dict[str, Any]]:
     """The last calls, and then each new one as it is recorded."""
-    audit = SqliteAudit(settings.state / "audit.sqlite")
+    audit = open_audit(settings.state, settings.database)
     try:
         place = max(0, audit.last() - last)
         while True:

@@ -3,7 +3,16 @@
 Neighbours: ``formats`` reads files into these, ``resolution`` decides what a run gets of them.
 """
 
-from outfitter.catalog.agents import Agent, Capability, InlineServer, ServerRef, ServerUse, ServerUses
+from outfitter.catalog.agents import (
+    NOTHING_KEPT,
+    Agent,
+    Capability,
+    InlineServer,
+    RecordRule,
+    ServerRef,
+    ServerUse,
+    ServerUses,
+)
 from outfitter.catalog.catalog import Catalog
 from outfitter.catalog.entries import NO_AUTH, Auth, Auth0M2M, ClientCredentials, NoAuth, ServerEntry
 from outfitter.catalog.headers import (
@@ -37,6 +46,7 @@ __all__ = [
     "ALL_TOOLS",
     "MAX_TOTAL_BYTES",
     "MAX_VALUE_BYTES",
+    "NOTHING_KEPT",
     "NO_AUTH",
     "Agent",
     "Auth",
@@ -55,6 +65,7 @@ __all__ = [
     "MCPServer",
     "NameMap",
     "NoAuth",
+    "RecordRule",
     "RemoteTransport",
     "RunRequest",
     "ServerEntry",

@@ -71,6 +71,17 @@ class Capability:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordRule:
+    """What the records of an agent's calls hold besides who, what, when and the outcome; secrets are masked there."""
+
+    arguments: bool = False
+    results: bool = False
+
+
+NOTHING_KEPT = RecordRule()
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """A blueprint: who the agent is, what it may use, and by which rules."""
 
@@ -83,6 +94,7 @@ class Agent:
     servers: ServerUses = field(default_factory=dict[str, ServerUse])
     rules: tuple[ToolRule, ...] = ()
     budgets: Mapping[str, float] = field(default_factory=dict[str, float])
+    records: RecordRule = NOTHING_KEPT
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:

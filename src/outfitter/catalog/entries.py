@@ -54,6 +54,8 @@ class ServerEntry:
     default_headers: HeaderSettings = field(default_factory=dict[str, str], repr=False)
     auth: Auth = NO_AUTH
     known_tools: tuple[str, ...] | None = None
+    is_approved: bool = True
+    """False: an admin has to approve the command before it may be started."""
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:

@@ -52,7 +52,7 @@ async def _run(chosen: Settings, agent: str, server: str | None, out: int) -> No
 
     chosen.state.mkdir(parents=True, exist_ok=True)
     async with (
-        open_recorder(chosen.state) as recorder,
+        open_recorder(chosen.state, database=chosen.database, keep_days=chosen.keep_days) as recorder,
         open_desk(make, None, partial(make_pool, chosen), watch=GatewayOptions().watch(recorder)) as desk,
         anyio.create_task_group() as group,
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from outfitter.app import GatewayOptions, run_gateway, token_book
+from outfitter.app import GatewayOptions, run_gateway, run_worker, run_workers, token_book
 from outfitter.cli.console import complete_names, json_option, load, print_json, print_table, settings
 from outfitter.errors import UnknownAgent
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--open", "is_open", is_flag=True, help="Ask for no token; on loopback only.")
 @click.option("--keep-arguments", multiple=True, metavar="AGENT", help="Keep this agent's arguments, secrets masked.")
 @click.option("--keep-results", multiple=True, metavar="AGENT", help="Keep this agent's results, secrets masked.")
+@click.option("--keep-days", type=click.FloatRange(min=0, min_open=True), help="Remove records after so many days.")
 @click.option("--concurrent-calls", default=256, show_default=True, help="Calls at a time, for each agent.")
 @click.option(
     "--calls-per-second", type=click.FloatRange(min=0, min_open=True), help="For each agent; no limit if left out."
@@ -34,18 +36,33 @@ if TYPE_CHECKING:
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Speak HTTPS with it.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The certificate's key.")
 @click.option("--most-memory", type=click.IntRange(min=1), metavar="MIB", help="Take no new calls above so many MiB.")
-def up_command(most_memory: int | None, **given: Any) -> None:  # noqa: ANN401 - the options above, by name
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that answer.")
+@click.option("--worker", "is_worker", is_flag=True, hidden=True)
+def up_command(
+    most_memory: int | None,
+    keep_days: float | None,
+    workers: int,
+    *,
+    is_worker: bool,
+    **given: Any,  # noqa: ANN401 - the options above, by name
+) -> None:
     r"""Run the gateway: one MCP endpoint for every agent of the catalog.
 
     \b
     Examples:
       outfitter up
       outfitter up --port 9000 --open
-      outfitter up --calls-per-second 50 --keep-arguments tester
+      outfitter up --calls-per-second 50 --keep-arguments tester --keep-days 90
+      outfitter up --workers 4
       outfitter up --host 0.0.0.0 --allow-host tools.example.com --tls-cert cert.pem --tls-key key.pem
     """
+    loop = {"use_uvloop": True}
+    if is_worker:
+        anyio.run(run_worker, backend_options=loop)
+        return
     memory = None if most_memory is None else most_memory * 1024 * 1024
     options = GatewayOptions(most_memory=memory, **given)
+    chosen = settings() if keep_days is None else replace(settings(), keep_days=keep_days)
     agents = sorted(load().agents)
 
     def tell(address: Address) -> None:
@@ -54,7 +71,8 @@ def up_command(most_memory: int | None, **given: Any) -> None:  # noqa: ANN401 -
             click.echo("No token has been issued yet: outfitter token issue AGENT")
         click.echo(f"Listening on {address.host}:{address.port}; Ctrl-C stops.")
 
-    anyio.run(partial(run_gateway, settings(), os.environ, options, tell), backend_options={"use_uvloop": True})
+    run = run_gateway if workers == 1 else partial(run_workers, count=workers)
+    anyio.run(partial(run, chosen, os.environ, options, on_ready=tell), backend_options=loop)
 
 
 @click.group("token")

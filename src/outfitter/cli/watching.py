@@ -33,6 +33,8 @@ def status_command(minutes: float, as_json: bool) -> None:
     click.echo(f"Gateway: {status.url or 'no gateway runs here'} ({status.ready})")
     if status.problem:
         click.echo(visible(f"The changed catalog is not used: {status.problem}"))
+    if status.records:
+        click.echo(visible(f"Calls cannot be counted: {status.records}"))
     _print_servers(status)
 
 

@@ -8,6 +8,7 @@ what to do. What a model should hear is an Outcome, not one of these. No message
     │   ├── InvalidDocument         a file's syntax or shape (source, line, path)
     │   ├── InvalidName             a server, alias, agent or tool name
     │   ├── InvalidServer           a definition that could never be connected
+    │   │   └── SsrfBlocked             an address that would be refused when it is connected to
     │   ├── InvalidHeader           a header name, value or schema
     │   ├── InvalidFilter           a tool filter or tool rule
     │   ├── InvalidRun              a run request
@@ -16,23 +17,30 @@ what to do. What a model should hear is an Outcome, not one of these. No message
     │   ├── InvalidTool             a tool that could never be called
     │   ├── PromptValidationError   a prompt whose sections do not fit together
     │   ├── MissingHeader           a required header has no value after resolution
+    │   ├── PreconditionRequired    a change that does not name the version it changes
     │   ├── UnresolvedPlaceholder   a variable or secret has no value when arming
     │   └── Refused                 several of these at once (problems)
     ├── NotFound                the name is not known here
     │   ├── UnknownAgent
     │   ├── UnknownCapability
     │   ├── UnknownServer           also a stale ``ref``
-    │   └── UnknownAlias
+    │   ├── UnknownAlias
+    │   ├── UnknownRun
+    │   └── UnknownSession
     ├── Conflict                two definitions cannot both hold
     │   ├── AliasConflict
-    │   └── AlreadyExists
+    │   ├── AlreadyExists
+    │   ├── InUse                   others refer to it (users)
+    │   └── VersionConflict         someone else has changed it meanwhile (current)
     ├── Forbidden               a rule says no
+    │   ├── NeedsToken              nobody has said who is asking
     │   ├── LockedHeader
     │   ├── InternalHeader
     │   ├── NarrowedHeader
     │   ├── CallDenied              a filter or rule refuses a tool call
     │   ├── DestinationForbidden    an address that no server may have
     │   └── CommandForbidden        a program or variable that no server may start with
+    │       └── NotApproved             a command that no admin has approved
     ├── McpError                an MCP server, as the library's user meets it
     │   ├── McpConnectionError      it could not be connected, or is not connected (server_name, transport)
     │   ├── McpToolError            its tool could not be called (server_name, tool_name, rpc_error)
@@ -59,6 +67,7 @@ from outfitter.errors.inside import (
     DestinationForbidden,
     Forbidden,
     InternalHeader,
+    InUse,
     Invalid,
     InvalidArguments,
     InvalidDocument,
@@ -72,14 +81,21 @@ from outfitter.errors.inside import (
     LockedHeader,
     MissingHeader,
     NarrowedHeader,
+    NeedsToken,
+    NotApproved,
     NotFound,
+    PreconditionRequired,
     PromptValidationError,
     Refused,
+    SsrfBlocked,
     UnknownAgent,
     UnknownAlias,
     UnknownCapability,
+    UnknownRun,
     UnknownServer,
+    UnknownSession,
     UnresolvedPlaceholder,
+    VersionConflict,
 )
 from outfitter.errors.outside import (
     McpConnectionError,
@@ -110,6 +126,7 @@ __all__ = [
     "Conflict",
     "DestinationForbidden",
     "Forbidden",
+    "InUse",
     "InternalHeader",
     "Invalid",
     "InvalidArguments",
@@ -130,22 +147,29 @@ __all__ = [
     "MissingHeader",
     "NarrowedHeader",
     "NeedsAuth",
+    "NeedsToken",
+    "NotApproved",
     "NotFound",
     "OutfitterError",
+    "PreconditionRequired",
     "PromptValidationError",
     "ProtocolViolation",
     "Refused",
     "SecretUnavailable",
     "SpawnFailed",
+    "SsrfBlocked",
     "StorageUnavailable",
     "Unavailable",
     "UnknownAgent",
     "UnknownAlias",
     "UnknownCapability",
+    "UnknownRun",
     "UnknownServer",
+    "UnknownSession",
     "UnresolvedPlaceholder",
     "UpstreamDown",
     "UpstreamError",
     "UpstreamLost",
     "UpstreamTimeout",
+    "VersionConflict",
 ]

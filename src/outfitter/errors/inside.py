@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from outfitter.errors.root import OutfitterError
 
@@ -41,6 +42,12 @@ class InvalidServer(Invalid):
     """A server definition could never be connected."""
 
     code = "invalid_server"
+
+
+class SsrfBlocked(InvalidServer):
+    """A definition names an address that would be refused when it is connected to."""
+
+    code = "ssrf_blocked"
 
 
 class InvalidHeader(Invalid):
@@ -102,6 +109,12 @@ class UnresolvedPlaceholder(Invalid):
     code = "unresolved"
 
 
+class PreconditionRequired(Invalid):
+    """A change must name the version that it changes."""
+
+    code = "precondition_required"
+
+
 class Refused(Invalid):
     """Several problems, told together so that they can be mended together."""
 
@@ -147,6 +160,18 @@ class UnknownAlias(NotFound):
     code = "unknown_alias"
 
 
+class UnknownRun(NotFound):
+    """No run has this id."""
+
+    code = "unknown_run"
+
+
+class UnknownSession(NotFound):
+    """No session has this id."""
+
+    code = "unknown_session"
+
+
 class Conflict(OutfitterError):
     """Two definitions cannot both hold."""
 
@@ -165,10 +190,52 @@ class AlreadyExists(Conflict):
     code = "already_exists"
 
 
+class NamedEntry(Protocol):
+    """An entry of the registry by its kind and id."""
+
+    @property
+    def kind(self) -> str:
+        """Such as ``agents``."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """Its name among those of its kind."""
+        ...
+
+
+class InUse(Conflict):
+    """Others refer to it; ``users`` names them by kind and id."""
+
+    code = "in_use"
+
+    def __init__(self, message: str, *, users: Iterable[NamedEntry], where: str = "", hint: str = "") -> None:
+        """Keep who refers to it."""
+        super().__init__(message, where=where, hint=hint)
+        self.users = tuple(users)
+
+
+class VersionConflict(Conflict):
+    """Someone else has changed it meanwhile; ``current`` is the version it has now, 0 when it does not exist."""
+
+    code = "version_conflict"
+
+    def __init__(self, message: str, *, current: int, where: str = "", hint: str = "") -> None:
+        """Say which version stands now."""
+        super().__init__(message, where=where, hint=hint)
+        self.current = current
+
+
 class Forbidden(OutfitterError):
     """A rule says no."""
 
     code = "forbidden"
+
+
+class NeedsToken(Forbidden):
+    """Nobody has said who is asking, or not in a way that holds."""
+
+    code = "needs_token"
 
 
 class LockedHeader(Forbidden):
@@ -205,3 +272,9 @@ class CommandForbidden(Forbidden):
     """The program, an argument or a variable is one that no server may be started with."""
 
     code = "command_forbidden"
+
+
+class NotApproved(CommandForbidden):
+    """The command of a server was not approved by an admin, or has changed since."""
+
+    code = "not_approved"

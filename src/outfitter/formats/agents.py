@@ -12,6 +12,7 @@ from outfitter.catalog import (
     HeaderSettings,
     InlineServer,
     JsonValue,
+    RecordRule,
     RunRequest,
     ServerRef,
     ServerUse,
@@ -31,6 +32,7 @@ from outfitter.formats.shape import (
     Fields,
     read_each,
     read_filter,
+    read_flag,
     read_items,
     read_object,
     read_optional_text,
@@ -54,14 +56,16 @@ _AGENT_FIELDS = frozenset(
         "mcpServers",
         "rules",
         "budgets",
+        "records",
     ]
 )
 _CAPABILITY_FIELDS = frozenset({"name", "description", "text", "mcpServers"})
+_RECORD_FIELDS = frozenset({"arguments", "results"})
 _RULE_FIELDS = frozenset({"tools", "effect", "server", "arguments", "reason"})
 _RUN_FIELDS = frozenset(
     ["type", "agent_name", "prompt", "mcp_headers", "credentials", "session_id", "run_id", "parent_session_id"]
 )
-BUDGETS = ("calls", "bytes", "tokens", "seconds")
+BUDGETS = ("calls", "bytes", "tokens", "seconds", "concurrent_calls", "calls_per_second")
 
 
 def read_agent(value: object, stem: str, source: str, prompt: str | None = None) -> Agent:
@@ -81,6 +85,7 @@ def read_agent(value: object, stem: str, source: str, prompt: str | None = None)
         servers=read_each(fields, "mcpServers", read_use),
         rules=read_items(fields, "rules", _read_rule),
         budgets=read_each(fields, "budgets", _read_budget),
+        records=_read_records(fields),
         source=source,
     )
 
@@ -144,6 +149,14 @@ def _read_budget(name: str, value: object) -> float:
     return float(value)
 
 
+def _read_records(fields: Fields) -> RecordRule:
+    try:
+        kept = read_object(fields.get("records", {}), _RECORD_FIELDS)
+        return RecordRule(read_flag(kept, "arguments"), read_flag(kept, "results"))
+    except InvalidDocument as fault:
+        raise fault.under("records") from None
+
+
 def read_run(value: object, source: str) -> RunRequest:
     """The run request of a file or an API call. Its values are data: no placeholder, no reference."""
     fields = read_object(value, _RUN_FIELDS)
@@ -187,6 +200,9 @@ def write_agent(agent: Agent) -> dict[str, JsonValue]:
         written["rules"] = [_write_rule(rule) for rule in agent.rules]
     if agent.budgets:
         written["budgets"] = dict(agent.budgets)
+    kept = {name: True for name in ("arguments", "results") if getattr(agent.records, name)}
+    if kept:
+        written["records"] = dict[str, JsonValue](kept)
     return written
 
 

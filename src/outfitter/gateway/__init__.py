@@ -9,11 +9,12 @@ from outfitter.gateway.metrics import Metrics
 from outfitter.gateway.opening import Watch, open_desk
 from outfitter.gateway.recorder import Recorder, open_recorder
 from outfitter.gateway.records import CallRecord, digest_of
+from outfitter.gateway.relaying import Relay
 from outfitter.gateway.seats import Seat, SeatBook
-from outfitter.gateway.serving import Address, serving
+from outfitter.gateway.serving import Address, holding, serving
 from outfitter.gateway.stdio_front import StdioFront
 from outfitter.gateway.steps.recording import Keeping
-from outfitter.gateway.tokens import TokenBook, TokenRecord
+from outfitter.gateway.tokens import TokenBook, TokenRecord, TokenSource
 
 __all__ = [
     "ADMIN",
@@ -27,15 +28,18 @@ __all__ = [
     "Metrics",
     "Page",
     "Recorder",
+    "Relay",
     "Seat",
     "SeatBook",
     "StdioFront",
     "TokenBook",
     "TokenRecord",
+    "TokenSource",
     "Turnstile",
     "Watch",
     "Welcome",
     "digest_of",
+    "holding",
     "open_desk",
     "open_recorder",
     "serving",

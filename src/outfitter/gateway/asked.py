@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -20,13 +20,16 @@ class Asked:
     visitor: Visitor
     params: Message = field(repr=False)
     call_id: str
+    headers: Sequence[tuple[str, str]] | None = field(default=None, repr=False)
+    """Those of a modern request over HTTP, which repeat what the body says; None where there are none."""
     item: Item | None = None
     decision: Decision | None = None
 
     @property
     def name(self) -> str:
-        """The name the client used."""
-        return str(self.params.get("name"))
+        """The name the client used; empty when it is no text."""
+        given = self.params.get("name")
+        return given if isinstance(given, str) else ""
 
     @property
     def arguments(self) -> Message:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import anyio
 
 from outfitter.errors import NotFound, OutfitterError, StorageUnavailable
 from outfitter.gateway.faults import Rejected
+from outfitter.gateway.gate import Turned
 from outfitter.gateway.limits import Turnstile
 from outfitter.gateway.lines import Exchange, Line
 from outfitter.gateway.methods import Methods, Request
 from outfitter.gateway.parking import ParkingLot
 from outfitter.gateway.recorder import Recorder
-from outfitter.gateway.records import CallRecord
+from outfitter.gateway.records import CallRecord, measure
 from outfitter.gateway.seats import SeatBook
 from outfitter.gateway.steps.recording import Keeping
 from outfitter.gateway.subscribing import Subscriptions
-from outfitter.gateway.tokens import TokenBook
+from outfitter.gateway.tokens import TokenSource
 from outfitter.gateway.views import View, as_object
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import VisitBook
@@ -37,7 +39,7 @@ class Desk:
     exchange: Exchange
     methods: Methods
     lot: ParkingLot
-    tokens: TokenBook | None = None
+    tokens: TokenSource | None = None
     """None lets everyone in: on loopback only."""
     recorder: Recorder = field(default_factory=Recorder)
     turnstile: Turnstile = field(default_factory=Turnstile)
@@ -74,20 +76,37 @@ class Desk:
             return None
         except StorageUnavailable:
             return 503, 1.0
+        self._record_refused(principal, shown, code, None)
+        return status, wait
+
+    @contextmanager
+    def witness(self, principal: Principal, message: Message) -> Generator[None]:
+        """Record a tool call that is refused in the block: the pipeline, which records all others, never sees it."""
+        try:
+            yield
+        except (Rejected, Turned) as refused:
+            self.note_refused(principal, message, refused.rpc_code if isinstance(refused, Rejected) else refused.status)
+            raise
+
+    def note_refused(self, principal: Principal, message: Message, code: int) -> None:
+        """Record a refused message if it is a tool call; one that cannot be recorded is refused all the same."""
+        if message.get("method") != "tools/call":
+            return
+        params = as_object(message.get("params"))
+        shown = params.get("name")
+        with suppress(StorageUnavailable):
+            self.recorder.prepare()
+            self._record_refused(principal, shown if isinstance(shown, str) else "", str(code), params.get("arguments"))
+
+    def _record_refused(self, principal: Principal, shown: str, code: str, arguments: object) -> None:
+        bytes_in, digest = (0, "") if arguments is None else measure(arguments)
         self.recorder.record(
             CallRecord(
-                call_id=uuid.uuid4().hex,
-                agent=principal.agent,
-                token_id=principal.token_id,
-                run_id=principal.run_id,
-                started_at=time.time(),
-                duration=0.0,
-                outcome="refused",
-                code=code,
-                shown=shown[:256],
+                call_id=uuid.uuid4().hex, agent=principal.agent, token_id=principal.token_id, run_id=principal.run_id,
+                started_at=time.time(), duration=0.0, outcome="refused", code=code, shown=shown[:256],
+                bytes_in=bytes_in, digest=digest,
             )
-        )
-        return status, wait
+        )  # fmt: skip
 
     def close(self) -> None:
         """End what only listens, so that stopping waits for work and for nothing else."""
@@ -95,33 +114,18 @@ class Desk:
         for visit in self.visits.all():
             visit.close()
 
-    def begin_call(self, principal: Principal, view: View) -> bool:
-        """Count a call of the fast lane in; False leaves it to the full lane, which says what is wrong or keeps more.
-
-        After True the journal has room for its record, and ``end_call`` must follow.
-        """
-        try:
-            if self.keeping.concerns(principal.agent):
-                return False
-            self.recorder.prepare()
-            self.turnstile.enter(view.seat.plan)
-        except (StorageUnavailable, Rejected):
-            return False
-        return True
-
-    def end_call(self, view: View) -> None:
-        """Count a call of the fast lane out: it is answered, or goes on in the full lane."""
-        self.turnstile.leave(view.seat.plan)
-
     def _too_many(self, agent: str) -> tuple[int, str, float]:
         if self.turnstile.is_overloaded():
             return 503, "overloaded", 1.0
         wait = self.turnstile.wait_of(self.seats.find(agent).plan)
         return (0, "", 0.0) if wait is None else (429, "too_many_calls", wait)
 
-    async def answer(self, view: View, visitor: Visitor, method: str, params: Message) -> Message:
+    async def answer(
+        self, view: View, visitor: Visitor, method: str, params: Message,
+        headers: Sequence[tuple[str, str]] | None = None,
+    ) -> Message:  # fmt: skip
         """The result of one request."""
-        return await self.methods.answer(Request(view, visitor, method, params))
+        return await self.methods.answer(Request(view, visitor, method, params, headers))
 
     async def introduce(self, view: View, visitor: Visitor) -> tuple[Message, str]:
         """What the endpoint can do, and how to use it: all that its servers say of themselves, merged."""

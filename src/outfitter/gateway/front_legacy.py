@@ -10,7 +10,7 @@ from outfitter.errors import OutfitterError
 from outfitter.gateway.desk import Desk
 from outfitter.gateway.faults import INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND_LEGACY, Rejected, rpc_error
 from outfitter.gateway.gate import Arrival, Turned
-from outfitter.gateway.modern import SERVER_INFO
+from outfitter.gateway.modern import SERVER_INFO, check_capabilities
 from outfitter.gateway.views import View, as_object
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import Visit
@@ -67,6 +67,7 @@ class LegacyFront:
     async def initialize(self, arrival: Arrival, principal: Principal, message: Message) -> tuple[Message, Visit]:
         """The handshake: an answer and a new visit."""
         params = as_object(message.get("params"))
+        check_capabilities(params.get("capabilities"))
         asked = params.get("protocolVersion")
         version = asked if isinstance(asked, str) and asked in VERSIONS else VERSIONS[0]
         view = self.desk.view(arrival.agent, arrival.server)

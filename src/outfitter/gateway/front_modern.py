@@ -70,7 +70,8 @@ class ModernFront:
         """Say the answer, and what comes before it, on ``words``."""
         ident, method = message.get("id"), str(message.get("method"))
         try:
-            version = modern.check(message, arrival.headers if self.has_headers else None)
+            with self.desk.witness(principal, message):
+                version = modern.check(message, self._headers(arrival))
             view = self.desk.view(arrival.agent, arrival.server)
             if method == "subscriptions/listen":
                 await self._listen(arrival, principal, message, words)
@@ -88,7 +89,8 @@ class ModernFront:
         if method in _GONE:
             raise Rejected(f"Method not found: {method}", rpc_code=METHOD_NOT_FOUND)
         owner = owner_of(principal, method, params)
-        parked = self.desk.lot.find(params.get("requestState"), owner)
+        with self.desk.witness(principal, message):
+            parked = self.desk.lot.find(params.get("requestState"), owner)
         if parked is None:
 
             async def job(parked: Parked) -> Message:
@@ -103,16 +105,10 @@ class ModernFront:
     async def _work(self, view: View, visitor: Visitor, arrival: Arrival, method: str, params: Message) -> Message:
         if method == "server/discover":
             return modern.discovery(*await self.desk.introduce(view, visitor))
-        if method == "tools/call" and self.has_headers:
-            await self._check_parameters(view, visitor, arrival, params)
-        return await self.desk.answer(view, visitor, method, params)
+        return await self.desk.answer(view, visitor, method, params, self._headers(arrival))
 
-    @staticmethod
-    async def _check_parameters(view: View, visitor: Visitor, arrival: Arrival, params: Message) -> None:
-        item = (await view.listing("tools/list", visitor)).items.get(str(params.get("name")))
-        if item is not None:
-            schema, arguments = item.shown.get("inputSchema"), as_object(params.get("arguments"))
-            modern.check_parameters(schema, arguments, arrival.headers)
+    def _headers(self, arrival: Arrival) -> tuple[tuple[str, str], ...] | None:
+        return arrival.headers if self.has_headers else None
 
     async def _await(self, parked: Parked) -> Message:
         """The result of a call, or the question it stopped at; a client that goes away ends the call."""

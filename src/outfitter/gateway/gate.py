@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from outfitter.gateway.tokens import TokenBook, TokenRecord
+from outfitter.gateway.tokens import TokenRecord, TokenSource
 from outfitter.gateway.trace import arrived_with
 from outfitter.gateway.visitors import Principal
 
@@ -72,7 +72,7 @@ class Page:
 class Gate:
     """The rules at the door. ``tokens`` None lets everyone in, which is for loopback only."""
 
-    tokens: TokenBook | None
+    tokens: TokenSource | None
     hosts: tuple[str, ...] = ()
     """Names under which the gateway may be called besides loopback, with or without port."""
     origins: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 An answer is plain JSON when nothing is said before it, and a stream of events otherwise, or when the client prefers
 one. A client that goes away cancels what it asked, unless its stream can be taken up again. Who may come in is
-``gate``; what each era does is ``front_modern`` and ``front_legacy``.
+``gate``; what each era does is ``front_modern`` and ``front_legacy``; how another worker answers is ``relaying``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from outfitter.gateway.front_legacy import RESUMABLE_SINCE, SESSION, VERSIONS, L
 from outfitter.gateway.front_modern import ModernFront, refuse_listening_without_stream
 from outfitter.gateway.gate import MAX_BODY, Arrival, Gate, Turned
 from outfitter.gateway.listening import EVERYTHING, Ear
+from outfitter.gateway.parking import handle_of
+from outfitter.gateway.relaying import Relay
 from outfitter.gateway.streams import (
     Receive,
     Send,
     begin_events,
     decode,
+    meant,
     prefers_events,
     send_body,
     send_json,
@@ -33,12 +36,15 @@ from outfitter.gateway.streams import (
     send_stream,
     wait_gone,
 )
+from outfitter.gateway.views import as_object
 from outfitter.gateway.visitors import Principal
 from outfitter.gateway.visits import Visit
 from outfitter.gateway.words import Final, Replay, Words
 from outfitter.upstream import Message
 
+METRICS = "/metrics"
 _JSON, _EVENTS = "application/json", "text/event-stream"
+_OK = 200
 
 
 @dataclass(slots=True)
@@ -47,12 +53,16 @@ class HttpFront:
 
     desk: Desk
     gate: Gate
+    relay: Relay | None = None
+    """Where there are several workers: the way to the others."""
     _modern: ModernFront = field(init=False)
     _legacy: LegacyFront = field(init=False)
 
     def __post_init__(self) -> None:
         """Both eras answer from the same desk."""
         self._modern, self._legacy = ModernFront(self.desk), LegacyFront(self.desk)
+        if self.relay is not None:
+            self.desk.visits.mark = self.desk.lot.mark = self.relay.mark
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -65,6 +75,8 @@ class HttpFront:
             await self._route(arrival, principal, receive, send)
         except Turned as turned:
             body = turned.text.encode()
+            if self.relay is not None and turned.status == _OK and scope["path"] == METRICS:
+                body = (await self.relay.gather(METRICS, headers, turned.text)).encode()
             await send_body(send, turned.status, body, ("content-type", "text/plain; charset=utf-8"), *turned.headers)
 
     async def _route(self, arrival: Arrival, principal: Principal, receive: Receive, send: Send) -> None:
@@ -80,25 +92,47 @@ class HttpFront:
         elif arrival.method == "GET":
             await self._stream(arrival, principal, receive, send)
         else:
-            visit = self._legacy.find(arrival, principal)
-            self.desk.visits.end(visit.id)
-            await send_body(send, 200, b"")
+            visit = await self._visit(arrival, principal, b"", receive, send)
+            if visit is not None:
+                self.desk.visits.end(visit.id)
+                await send_body(send, 200, b"")
+
+    async def _visit(
+        self, arrival: Arrival, principal: Principal, body: bytes, receive: Receive, send: Send
+    ) -> Visit | None:
+        """The visit that a request belongs to; None when it is another worker's, who has answered."""
+        if self.relay is not None and await self.relay.pass_on(arrival.header(SESSION), arrival, body, receive, send):
+            return None
+        return self._legacy.find(arrival, principal)
 
     # ── POST ──
 
     async def _post(self, arrival: Arrival, principal: Principal, receive: Receive, send: Send) -> None:
-        if (arrival.header("content-type") or "").partition(";")[0].strip().lower() != _JSON:
-            raise Turned(415, "the body must be application/json")
-        if not arrival.accepts(_JSON) or not arrival.accepts(_EVENTS):
-            raise Turned(406, "accept application/json and text/event-stream")
-        message = decode(await _read(receive))
+        announced = _announced(arrival)
+        with self.desk.witness(principal, announced):
+            if (arrival.header("content-type") or "").partition(";")[0].strip().lower() != _JSON:
+                raise Turned(415, "the body must be application/json")
+            if not arrival.accepts(_JSON) or not arrival.accepts(_EVENTS):
+                raise Turned(406, "accept application/json and text/event-stream")
+            body = await _read(receive)
+        message = decode(body)
         version = arrival.header("mcp-protocol-version")
         if isinstance(message, Final):
+            self.desk.note_refused(principal, {**announced, **meant(body)}, message.message["error"]["code"])
             await send_json(send, message.status, message.message)
         elif version in {None, *VERSIONS}:
-            await self._post_legacy(arrival, principal, message, receive, send)
-        else:
+            await self._post_legacy(arrival, principal, message, body, receive, send)
+        elif not await self._is_elsewhere(arrival, message, body, receive, send):
             await self._post_modern(arrival, principal, message, receive, send)
+
+    async def _is_elsewhere(
+        self, arrival: Arrival, message: Message, body: bytes, receive: Receive, send: Send
+    ) -> bool:
+        """Whether the request goes on with a call that is parked at another worker, who has answered."""
+        if self.relay is None:
+            return False
+        handle = handle_of(as_object(message.get("params")).get("requestState"))
+        return await self.relay.pass_on(handle, arrival, body, receive, send)
 
     async def _post_modern(
         self, arrival: Arrival, principal: Principal, message: Message, receive: Receive, send: Send
@@ -120,7 +154,7 @@ class HttpFront:
             group.cancel_scope.cancel()
 
     async def _post_legacy(
-        self, arrival: Arrival, principal: Principal, message: Message, receive: Receive, send: Send
+        self, arrival: Arrival, principal: Principal, message: Message, body: bytes, receive: Receive, send: Send
     ) -> None:
         if message.get("method") == "initialize" and "id" in message:
             try:
@@ -130,7 +164,10 @@ class HttpFront:
                 return
             await send_json(send, 200, answer, (SESSION, visit.id))
             return
-        visit = self._legacy.find(arrival, principal)
+        with self.desk.witness(principal, message):
+            visit = await self._visit(arrival, principal, body, receive, send)
+        if visit is None:
+            return
         if "method" not in message:
             await send_body(send, 202 if visit.take(message) else 404, b"")
             return
@@ -159,7 +196,9 @@ class HttpFront:
         """The standing stream of a visit, or the rest of a stream that its client left."""
         if not arrival.accepts(_EVENTS):
             raise Turned(406, "accept text/event-stream")
-        visit = self._legacy.find(arrival, principal)
+        visit = await self._visit(arrival, principal, b"", receive, send)
+        if visit is None:
+            return
         last = arrival.header("last-event-id")
         found = None if last is None else visit.resume(last)
         if last is not None and found is None:
@@ -218,6 +257,12 @@ async def _hear(ear: Ear, stream: Replay, closing: anyio.Event) -> None:
 async def _cancel_when_gone(receive: Receive, group: anyio.abc.TaskGroup) -> None:
     await wait_gone(receive)
     group.cancel_scope.cancel()
+
+
+def _announced(arrival: Arrival) -> Message:
+    """What the headers say of a body that is not read."""
+    named = modern.decode(arrival.header("mcp-name"))
+    return {"method": arrival.header("mcp-method"), "params": {"name": named}}
 
 
 async def _read(receive: Receive) -> bytes:

@@ -6,6 +6,7 @@ gateway's own. A call over the limit is refused before it is judged, with the ti
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -36,8 +37,8 @@ class Limits:
         )
 
 
-@dataclass(slots=True)
-class _Use:
+@dataclass(slots=True, eq=False)
+class Use:
     """What an agent has asked lately."""
 
     under_way: int = 0
@@ -54,7 +55,7 @@ class Turnstile:
     clock: Callable[[], float] = time.monotonic
     memory: Callable[[], int] = field(default_factory=lambda: _resident)
     is_closing: bool = False
-    _uses: dict[str, _Use] = field(default_factory=dict[str, _Use])
+    _uses: dict[str, Use] = field(default_factory=dict[str, Use])
     _looked: float = float("-inf")
     _is_full: bool = False
 
@@ -81,6 +82,13 @@ class Turnstile:
         if self.most_memory is not None and self.clock() - self._looked > _SOON:
             self._looked, self._is_full = self.clock(), self.memory() > self.most_memory
         return (self.is_closing or self._is_full) and not _is_inside()
+
+    def use_of(self, plan: RunPlan) -> tuple[Use, int] | None:
+        """Where the calls of an agent are counted, and how many there may be; None when they are timed as well."""
+        limits = self.limits.of(plan)
+        if limits.calls_per_second is not None:
+            return None
+        return self._use(plan), sys.maxsize if limits.concurrent_calls is None else limits.concurrent_calls
 
     def enter(self, plan: RunPlan) -> None:
         """Count a call in; Rejected when it is one too many. Each ``enter`` has its ``leave``."""
@@ -112,14 +120,14 @@ class Turnstile:
         finally:
             self.leave(plan)
 
-    def _use(self, plan: RunPlan) -> _Use:
+    def _use(self, plan: RunPlan) -> Use:
         name = plan.agent.name
         use = self._uses.get(name)
         if use is None:
-            use = self._uses[name] = _Use()
+            use = self._uses[name] = Use()
         return use
 
-    def _fill(self, use: _Use, rate: float) -> None:
+    def _fill(self, use: Use, rate: float) -> None:
         """Give back what time has given: at most what one second holds, and never less than one call."""
         now = self.clock()
         use.tokens = min(max(rate, 1.0), max(use.tokens, 0.0) + (now - use.filled) * rate)

@@ -4,7 +4,8 @@ A handshake-era server is told once what its client can do, and may show other t
 capabilities is part of what must be equal. A server over HTTP that speaks both eras is spoken to in the client's own;
 a program is started once for both. A line knows the lists of its server; they are fetched when they are first needed,
 kept until the server says that they changed, and fetched again at most once a second, which is also how often a change
-is told. A line that nobody uses lets its server go. Subscriptions of single resources are ``subscribing``.
+is told. A line that nobody uses lets its server go, and a client that always says something else of itself does not
+get ever more of them. Subscriptions of single resources are ``subscribing``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import anyio
 
 from outfitter.basics import Secret
 from outfitter.errors import UpstreamError
+from outfitter.gateway.faults import Rejected
+from outfitter.gateway.limits import TOO_MANY
 from outfitter.resolution import ArmedServer, ArmedStdio
 from outfitter.upstream import Agreement, Connection, Era, Link, Message, Pool, share_key
 
@@ -37,6 +40,8 @@ _CHANGES = {
 }
 _METHOD_NOT_FOUND = -32601
 _REFRESH_SECONDS = 1.0
+MOST_LINES = 16
+"""So many lines one agent has to one server; a new one takes the place of the one that is idle the longest."""
 _OTHER = {Era.LEGACY: Era.MODERN, Era.MODERN: Era.LEGACY}
 OnNotice = Callable[[Message], None]
 
@@ -53,10 +58,18 @@ class _Declared:
         raise UpstreamError(f"no client is waiting that could answer {method}", rpc_code=_METHOD_NOT_FOUND)
 
 
+@dataclass(slots=True, eq=False)
+class Changes:
+    """How often any list of any line has changed: whoever has worked something out from lists looks here first."""
+
+    count: int = 0
+
+
 @dataclass(slots=True)
 class _Shelf:
     """One list of a server: kept until it is stale, fetched at most once a second."""
 
+    changes: Changes
     items: tuple[Message, ...] | None = None
     fetched: float = float("-inf")
     version: int = 0
@@ -68,14 +81,18 @@ class _Shelf:
         """The server says that the list changed."""
         if not self.is_stale:
             self.is_stale = True
-            self.version += 1
+            self._count()
 
     def fill(self, items: tuple[Message, ...]) -> tuple[Message, ...]:
         """Keep what was fetched."""
         if items != self.items:
-            self.version += 1
+            self._count()
         self.items, self.has_failed = items, False
         return items
+
+    def _count(self) -> None:
+        self.version += 1
+        self.changes.count += 1
 
 
 @dataclass(slots=True, eq=False)
@@ -84,12 +101,22 @@ class Line:
 
     connection: Connection
     idle_seconds: float | None = 300.0
+    changes: Changes = field(default_factory=Changes)
     listeners: set[OnNotice] = field(default_factory=set[OnNotice])
-    _shelves: dict[str, _Shelf] = field(default_factory=lambda: {method: _Shelf() for method in LIST_KEYS})
+    _shelves: dict[str, _Shelf] = field(init=False)
     _told: dict[str, float] = field(default_factory=dict[str, float])
     _stop_hearing: Callable[[], None] | None = None
+    users: set[str] = field(default_factory=set[str])
+    """The agents that have it."""
+    is_retired: bool = False
+    """It had to make room: whoever still has it asks for another."""
     _in_use: int = 0
     _last_used: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Nothing is known yet."""
+        self._last_used = anyio.current_time()
+        self._shelves = {method: _Shelf(self.changes) for method in LIST_KEYS}
 
     def hear(self, message: Message) -> None:
         """Take what the server says by itself: a changed list is stale, whoever listens hears of it."""
@@ -163,6 +190,27 @@ class Line:
 
     # ── resting ──
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody asks or hears anything on it now."""
+        return not (self._in_use or self.listeners or self.connection.is_in_use)
+
+    @property
+    def last_used(self) -> float:
+        """When it was last used, by the clock of the loop."""
+        return max(self._last_used, self.connection.last_used)
+
+    def retire(self) -> None:
+        """Let it go for good."""
+        self.is_retired = True
+        self._stop()
+        self.changes.count += 1
+
+    def _stop(self) -> None:
+        if self._stop_hearing is not None:
+            self._stop_hearing()
+            self._stop_hearing = None
+
     def _attend(self) -> None:
         """Hear the server while the line is in use; one that is heard is not closed for being idle."""
         self._last_used = anyio.current_time()
@@ -176,13 +224,13 @@ class Line:
 
     def _rest_if_idle(self, seconds: float) -> None:
         """Stop hearing when nobody uses the line; the connection then closes by itself, and lists are forgotten."""
+        if self.is_retired:
+            return
         left = self._last_used + seconds - anyio.current_time()
         if self._in_use or self.listeners or left > 0:
             self._look_later(max(left, seconds / 4))
             return
-        if self._stop_hearing is not None:
-            self._stop_hearing()
-            self._stop_hearing = None
+        self._stop()
         for shelf in self._shelves.values():
             shelf.spoil()
 
@@ -210,24 +258,52 @@ class Exchange:
     """The lines of a gateway."""
 
     pool: Pool
+    changes: Changes = field(default_factory=Changes)
     _lines: dict[LineKey, Line] = field(default_factory=dict["LineKey", Line])
+    _had: dict[tuple[str, Secret], dict[LineKey, Line]] = field(
+        default_factory=dict[tuple[str, Secret], "dict[LineKey, Line]"]
+    )
+    """The lines of each agent to each server."""
 
     def line(self, server: ArmedServer, agent: str, era: Era, capabilities: Mapping[str, Any]) -> Line:
-        """The line for a server and a client's era and capabilities; shared where the definition allows it."""
+        """The line for a server and a client's era and capabilities; shared where the definition allows it.
+
+        Rejected when the agent has so many to this server that it gets no more, and all of them are in use.
+        """
         owner = "" if server.planned.definition.value.shareable else agent
         key, said = share_key(server), json.dumps(capabilities, sort_keys=True)
         if isinstance(server.transport, ArmedStdio):
             # A program costs more than a translation: clients of both eras share one.
             era = Era.MODERN
-        found = self._lines.get((key, owner, f"{era} {said}"))
-        other = self._lines.get((key, owner, f"{_OTHER[era]} {said}"))
+        place, turned = (key, owner, f"{era} {said}"), (key, owner, f"{_OTHER[era]} {said}")
+        found, other = self._lines.get(place), self._lines.get(turned)
         if found is None and other is not None and other.connection.era is era:
             # It was asked for the other era first and has only this one.
-            found = other
+            place, found = turned, other
+        had = self._had.setdefault((agent, key), {})
+        if place not in had and len(had) >= MOST_LINES:
+            self._make_room(agent, had)
         if found is None:
             connection = self.pool.connect(server, peer=_Declared(capabilities), prefers=era)
-            found = self._lines[key, owner, f"{era} {said}"] = Line(connection, self.pool.idle_seconds)
+            found = self._lines[place] = Line(connection, self.pool.idle_seconds, self.changes)
+        found.users.add(agent)
+        had[place] = found
         return found
+
+    def _make_room(self, agent: str, had: dict[LineKey, Line]) -> None:
+        """Take the line from an agent that it has not used for the longest time; the last who has it ends it."""
+        idle = [place for place, line in had.items() if line.is_idle]
+        if not idle:
+            data = {"code": "too_many_lines", "retryAfter": _REFRESH_SECONDS}
+            told = f"agent '{agent}' has {MOST_LINES} connections to one server in use, each for other capabilities"
+            raise Rejected(told, rpc_code=TOO_MANY, status=429, data=data)
+        place = min(idle, key=lambda one: had[one].last_used)
+        line = had.pop(place)
+        line.users.discard(agent)
+        if not line.users:
+            del self._lines[place]
+            line.retire()
+            self.pool.let_go(line.connection)
 
     def lines(self) -> tuple[Line, ...]:
         """Every line, in use or not."""

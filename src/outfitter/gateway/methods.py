@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from outfitter.errors import OutfitterError, UpstreamError
@@ -28,6 +28,8 @@ class Request:
     visitor: Visitor
     method: str
     params: Message = field(repr=False)
+    headers: Sequence[tuple[str, str]] | None = field(default=None, repr=False)
+    """Those of a modern request over HTTP, which must say what the body says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Methods:
 
     async def call_tool(self, request: Request) -> Message:
         """A tool call, through every step."""
-        return await self.call(Asked(request.view, request.visitor, request.params, uuid.uuid4().hex))
+        return await self.call(Asked(request.view, request.visitor, request.params, uuid.uuid4().hex, request.headers))
 
     async def read_resource(self, request: Request) -> Message:
         """A resource, from whoever has it."""

@@ -18,6 +18,7 @@ from outfitter.upstream import Era, Message, mirrored_parameters, parameter_head
 
 VERSIONS = ("2026-07-28",)
 META = "io.modelcontextprotocol/"
+LONGEST_DECLARED = 16 * 1024
 SERVER_INFO = {"name": "outfitter", "version": "0.1.0"}
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _ROUTING = ("mcp-protocol-version", "mcp-method", "mcp-name")
@@ -43,6 +44,7 @@ def check(message: Message, headers: Sequence[tuple[str, str]] | None) -> str:
     missing = [key for key in (f"{META}protocolVersion", f"{META}clientCapabilities") if key not in meta]
     if missing:
         raise Rejected(f"params._meta is missing {', '.join(missing)}", rpc_code=INVALID_PARAMS, status=400)
+    check_capabilities(meta[f"{META}clientCapabilities"])
     version = meta[f"{META}protocolVersion"]
     if headers is not None:
         _agree(message, version, headers)
@@ -50,6 +52,13 @@ def check(message: Message, headers: Sequence[tuple[str, str]] | None) -> str:
         raise Rejected("the protocol version must be a text", rpc_code=INVALID_PARAMS, status=400)
     check_version(version)
     return version
+
+
+def check_capabilities(declared: object) -> None:
+    """Refuse a client that says more of itself than could ever be meant: it would be kept for as long as it comes."""
+    if len(json.dumps(declared)) > LONGEST_DECLARED:
+        told = f"the capabilities are longer than {LONGEST_DECLARED} characters"
+        raise Rejected(told, rpc_code=INVALID_PARAMS, status=400)
 
 
 def check_version(version: str) -> None:

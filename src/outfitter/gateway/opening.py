@@ -19,7 +19,7 @@ from outfitter.gateway.pipeline import compose, steps_of
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.seats import MakeSeat, SeatBook
 from outfitter.gateway.steps.recording import Keeping
-from outfitter.gateway.tokens import TokenBook
+from outfitter.gateway.tokens import TokenSource
 from outfitter.upstream import Pool
 
 
@@ -35,7 +35,7 @@ class Watch:
 @asynccontextmanager
 async def open_desk(
     make_seat: MakeSeat,
-    tokens: TokenBook | None,
+    tokens: TokenSource | None,
     make_pool: Callable[[], Pool] = Pool,
     *,
     watch: Watch | None = None,
@@ -44,12 +44,13 @@ async def open_desk(
     watch = watch or Watch()
     async with make_pool() as pool, anyio.create_task_group() as tasks:
         try:
-            methods = Methods(compose(steps_of(watch.recorder, watch.turnstile, watch.keeping)))
+            seats = SeatBook(make_seat)
+            keeping = watch.keeping.by(lambda name: seats.find(name).plan.agent)
+            methods = Methods(compose(steps_of(watch.recorder, watch.turnstile, keeping)))
             exchange = Exchange(pool)
             watch.recorder.metrics.gauges.update(_gauges(exchange, watch.turnstile))
             lot = ParkingLot(tasks)
-            seats = SeatBook(make_seat)
-            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, watch.keeping)
+            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, keeping)
         finally:
             tasks.cancel_scope.cancel()
 

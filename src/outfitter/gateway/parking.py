@@ -75,6 +75,8 @@ class ParkingLot:
     """The calls that wait; their tasks belong to the gateway, not to a request."""
 
     tasks: TaskGroup
+    mark: str = ""
+    """What every handle begins with: it says which worker has the call."""
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _parked: dict[str, Parked] = field(default_factory=dict[str, Parked])
 
@@ -97,15 +99,16 @@ class ParkingLot:
         if len(self._parked) >= MOST_PARKED:
             oldest = next(iter(self._parked))
             self._parked.pop(oldest).scope.cancel()
-        handle = secrets.token_hex(16)
+        handle = self.mark + secrets.token_hex(16)
         self._parked[handle] = parked
         return f"{_MARK}{handle}.{self._seal(handle, parked.owner)}"
 
     def find(self, state: object, owner: str) -> Parked | None:
         """The call behind a handle; None when the state is not one of ours, Rejected when it is not the caller's."""
-        if not isinstance(state, str) or not state.startswith(_MARK):
+        named = handle_of(state)
+        if named is None:
             return None
-        handle, _, seal = state.removeprefix(_MARK).partition(".")
+        handle, _, seal = named.partition(".")
         parked = self._parked.get(handle)
         if not hmac.compare_digest(seal, self._seal(handle, owner)) or parked is None or parked.owner != owner:
             raise Rejected("the request state is not valid, or its call has ended", rpc_code=INVALID_PARAMS, status=400)
@@ -115,6 +118,11 @@ class ParkingLot:
     def _seal(self, handle: str, owner: str) -> str:
         digest = hmac.new(self._key, f"{handle}\0{owner}".encode(), hashlib.sha256).digest()
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def handle_of(state: object) -> str | None:
+    """The handle in a request state, with its seal; None when the state is not one of ours."""
+    return state.removeprefix(_MARK) if isinstance(state, str) and state.startswith(_MARK) else None
 
 
 def owner_of(principal: Principal, method: str, params: Message) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from outfitter.gateway.asked import Asked, Next, Step
 from outfitter.gateway.limits import Turnstile
 from outfitter.gateway.recorder import Recorder
+from outfitter.gateway.steps.agreeing import agree
 from outfitter.gateway.steps.judging import judge
 from outfitter.gateway.steps.limiting import Limiting
 from outfitter.gateway.steps.naming import find_tool
@@ -17,7 +18,7 @@ from outfitter.upstream import Message
 
 def steps_of(recorder: Recorder, turnstile: Turnstile, keeping: Keeping) -> tuple[Step, ...]:
     """Every step of a call, the first outermost: nothing happens that is not recorded."""
-    return (Recording(recorder, keeping), Limiting(turnstile), find_tool, judge, send)
+    return (Recording(recorder, keeping), Limiting(turnstile), find_tool, agree, judge, send)
 
 
 def compose(steps: Sequence[Step]) -> Next:

@@ -50,6 +50,8 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defau
     trace_id: str = ""
     span_id: str = ""
     parent_id: str = ""
+    trace_flags: str = ""
+    """The two hex digits of the caller's ``traceparent``; the last bit says whether its trace is sampled."""
     arguments: msgspec.Raw | None = None
     """Kept only where the agent's rule says so, redacted."""
     result: msgspec.Raw | None = None

@@ -34,6 +34,8 @@ class SeatBook:
     """The seats of one configuration, each made when its agent first comes."""
 
     make: MakeSeat
+    generation: int = 0
+    """Another number for every configuration."""
     _seats: dict[str, Seat] = field(default_factory=dict[str, Seat])
 
     def find(self, agent: str) -> Seat:
@@ -46,6 +48,7 @@ class SeatBook:
     def swap(self, make: MakeSeat) -> None:
         """Use another configuration from now on; requests under way keep the seat they have."""
         self.make, self._seats = make, {}
+        self.generation += 1
 
     def is_current(self, seat: Seat) -> bool:
         """Whether the seat is of the configuration in use."""

@@ -1,7 +1,8 @@
 """The gateway on a port: uvicorn with the fast parser and loop, loopback unless told otherwise.
 
 The port is bound before anything is started, so that a port in use is a clear error and nothing is half begun.
-Stopping takes no new requests and lets those under way end, for a while.
+Stopping takes no new requests and lets those under way end, for a while. Several workers share a port by a socket each,
+and have a private one for what they pass on to each other.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +19,15 @@ from typing import Any, cast
 import anyio
 import uvicorn
 
-from outfitter.errors import Forbidden, Unavailable
+from outfitter.errors import Forbidden, Invalid, Unavailable
 from outfitter.gateway.fast.guarded import GuardedProtocol, Welcome
 from outfitter.gateway.fast.lane import Lane, Record
 from outfitter.gateway.http_front import HttpFront
 
 _DRAIN_SECONDS = 10
 _BACKLOG = 2048
+_OWN_FILES = 32
+"""What the gateway itself needs to stay alive: journal, database, catalog."""
 WELCOME = Welcome()
 
 
@@ -80,29 +83,75 @@ async def serving(
 
     ``record`` is told of every call that the fast lane answers by itself.
     """
-    if front.gate.tokens is None and not address.is_loopback:
+    _refuse_strangers(address, is_open=front.gate.tokens is None)
+    with ExitStack() as sockets:
+        bound = sockets.enter_context(closing(_bind(address, is_shared=front.relay is not None)))
+        lane = Lane(front.desk, front.gate, record)
+        protocol = _protocol(lane if is_fast else None, _within_files(welcome))
+        places = [(_server(front, protocol, address), bound)]
+        if front.relay is not None:
+            private = sockets.enter_context(front.relay.listening())
+            places.append((_server(replace(front, relay=None), protocol, Address()), private))
+        async with anyio.create_task_group() as group:
+            for server, place in places:
+                group.start_soon(server.serve, [place])
+            while not all(server.started for server, _ in places):  # noqa: ASYNC110 - uvicorn has no event for it
+                await anyio.sleep(0.005)
+            try:
+                yield replace(address, port=bound.getsockname()[1])
+            finally:
+                for server, _ in places:
+                    server.should_exit = True
+        lane.close()
+
+
+@contextmanager
+def holding(address: Address, *, is_open: bool) -> Generator[Address]:
+    """Hold a port that workers share, as long as the block lasts; Unavailable when it is in use or cannot be shared.
+
+    Nobody listens on it but the workers.
+    """
+    _refuse_strangers(address, is_open=is_open)
+    with closing(_bind(address)) as first:
+        # Sharing with everybody who shares would hide that the port is in use: this one does not share.
+        address = replace(address, port=first.getsockname()[1])
+    with closing(_bind(address, is_shared=True, is_heard=False)):
+        yield address
+
+
+def _refuse_strangers(address: Address, *, is_open: bool) -> None:
+    _check_certificate(address)
+    if is_open and not address.is_loopback:
         hint = "leave --open out, or listen on 127.0.0.1"
         raise Forbidden(f"without tokens the gateway listens on loopback only, not on {address.host}", hint=hint)
-    bound = _bind(address)
-    lane = Lane(front.desk, front.gate, record)
-    server = _Server(
+
+
+def _check_certificate(address: Address) -> None:
+    """Refuse a certificate that cannot be used before anything listens."""
+    if address.tls_cert is None:
+        return
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(address.tls_cert, address.tls_key)
+    except OSError as error:
+        why = "it is not one, or its key is another's" if isinstance(error, ssl.SSLError) else error.strerror
+        raise Invalid(
+            f"the certificate cannot be used: {why}",
+            where=str(address.tls_cert),
+            hint="--tls-cert and --tls-key take PEM files",
+        ) from None
+
+
+def _server(front: HttpFront, protocol: Any, address: Address) -> _Server:  # noqa: ANN401 - see _protocol
+    return _Server(
         uvicorn.Config(
-            cast("Any", front), http=_protocol(lane if is_fast else None, welcome),
+            cast("Any", front), http=protocol,
             lifespan="off", access_log=False, log_level="warning", ws="none",
             server_header=False, date_header=False, timeout_graceful_shutdown=_DRAIN_SECONDS,
             ssl_certfile=address.tls_cert, ssl_keyfile=address.tls_key,
         )
     )  # fmt: skip
-    with closing(bound):
-        async with anyio.create_task_group() as group:
-            group.start_soon(server.serve, [bound])
-            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await anyio.sleep(0.005)
-            try:
-                yield replace(address, port=bound.getsockname()[1])
-            finally:
-                server.should_exit = True
-    lane.close()
 
 
 def _protocol(lane: Lane | None, welcome: Welcome) -> Any:  # noqa: ANN401 - uvicorn wants a class and takes what makes one
@@ -114,15 +163,32 @@ def _protocol(lane: Lane | None, welcome: Welcome) -> Any:  # noqa: ANN401 - uvi
     return partial(FastProtocol, lane, Watch(welcome.fast_seconds), welcome)
 
 
-def _bind(address: Address) -> socket.socket:
+def _within_files(welcome: Welcome) -> Welcome:
+    """No more connections than there are files for: half of them, because a call may need a connection to a server."""
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return welcome
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return welcome
+    return replace(welcome, connections=min(welcome.connections, max(1, (most - _OWN_FILES) // 2)))
+
+
+def _bind(address: Address, *, is_shared: bool = False, is_heard: bool = True) -> socket.socket:
+    if is_shared and not hasattr(socket, "SO_REUSEPORT"):
+        raise Unavailable("several workers cannot share a port on this system", hint="leave --workers out")
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     bound = socket.socket(family)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        if is_shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound.bind((address.host, address.port))
     except OSError as error:
         bound.close()
         told = f"cannot listen on {address.host}, port {address.port}: {error.strerror}"
         raise Unavailable(told, hint="choose another with --port") from None
-    bound.listen(_BACKLOG)
+    if is_heard:
+        bound.listen(_BACKLOG)
     return bound

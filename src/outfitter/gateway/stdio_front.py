@@ -21,7 +21,7 @@ from outfitter.gateway.front_legacy import LegacyFront
 from outfitter.gateway.front_modern import ModernFront
 from outfitter.gateway.gate import Arrival
 from outfitter.gateway.listening import EVERYTHING, Ear
-from outfitter.gateway.streams import decode
+from outfitter.gateway.streams import decode, meant
 from outfitter.gateway.views import as_object
 from outfitter.gateway.visitors import Principal
 from outfitter.gateway.visits import Visit
@@ -82,6 +82,7 @@ class StdioFront:
         """One message: a request gets a task, anything else is done at once."""
         message = decode(line)
         if isinstance(message, Final):
+            self.desk.note_refused(self._principal, meant(line), message.message["error"]["code"])
             self._words.say(message)
         elif "method" not in message:
             if self._visit is not None:
@@ -121,6 +122,7 @@ class StdioFront:
         elif method in _BEFORE_THE_HANDSHAKE:
             self._words.say(Final({"jsonrpc": "2.0", "id": message["id"], "result": {}}))
         else:
+            self.desk.note_refused(self._principal, message, INVALID_REQUEST)
             error = {"code": INVALID_REQUEST, "message": "send initialize first"}
             self._words.say(Final({"jsonrpc": "2.0", "id": message["id"], "error": error}))
 

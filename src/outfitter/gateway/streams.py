@@ -6,12 +6,13 @@ A client that names events first in its ``Accept`` gets events always.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import anyio
 import msgspec
 
 from outfitter.gateway.faults import INVALID_REQUEST, PARSE_ERROR
+from outfitter.gateway.views import as_object
 from outfitter.gateway.words import Final, Replay, Words
 from outfitter.upstream import Message
 
@@ -117,10 +118,18 @@ def decode(body: bytes) -> Message | Final:
         decoded: object = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         return Final({"jsonrpc": "2.0", "id": None, "error": {"code": PARSE_ERROR, "message": "Parse error"}}, 400)
-    message = cast("Message", decoded) if isinstance(decoded, dict) else {}
+    message = as_object(decoded)
     is_request = isinstance(message.get("method"), str) and isinstance(message.get("params", {}), dict)
     is_response = "method" not in message and "id" in message and ("result" in message or "error" in message)
     if message.get("jsonrpc") != "2.0" or not (is_request or is_response) or message.get("id", 0) is None:
         error = {"code": INVALID_REQUEST, "message": "Invalid request"}
         return Final({"jsonrpc": "2.0", "id": None, "error": error}, 400)
     return message
+
+
+def meant(body: bytes) -> Message:
+    """What a body that is no message still says of itself; empty when it cannot be read."""
+    try:
+        return as_object(msgspec.json.decode(body))
+    except (msgspec.DecodeError, RecursionError):
+        return {}

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from outfitter.errors import InvalidDocument, NotFound, StorageUnavailable
 from outfitter.gateway.visitors import Principal
@@ -41,12 +41,29 @@ class TokenRecord:
 
     def is_valid(self, now: datetime) -> bool:
         """Whether it lets anyone in at this moment."""
-        return self.revoked_at is None and (self.expires_at is None or datetime.fromisoformat(self.expires_at) > now)
+        return self.revoked_at is None and now.timestamp() < self.ends
+
+    @property
+    def ends(self) -> float:
+        """When it ends by itself, in seconds since 1970."""
+        return float("inf") if self.expires_at is None else datetime.fromisoformat(self.expires_at).timestamp()
 
     @property
     def principal(self) -> Principal:
         """Whom it stands for."""
-        return Principal(self.agent, self.id, self.server, self.run_id)
+        return Principal(self.agent, self.id, self.server, self.run_id, self.ends)
+
+
+class TokenSource(Protocol):
+    """Where the gate looks tokens up; it must not block."""
+
+    def look(self, now: float) -> int:
+        """A number that is another one whenever a token was added, ended or changed; ``now`` is monotonic."""
+        ...
+
+    def find(self, token: str) -> TokenRecord | None:
+        """The valid record of a token; None for anything else."""
+        ...
 
 
 def digest(token: str) -> str:
@@ -59,6 +76,8 @@ class TokenBook:
     """The tokens in one file, readable by its owner only."""
 
     path: Path
+    generation: int = 0
+    """Another number whenever a token was added, ended or changed; see ``look``."""
     _records: dict[str, TokenRecord] = field(default_factory=dict[str, TokenRecord])
     _seen: tuple[int, int] | None = None
     _looked: float = float("-inf")
@@ -88,11 +107,16 @@ class TokenBook:
 
     def find(self, token: str, now: datetime | None = None) -> TokenRecord | None:
         """The valid record of a token; None for anything else."""
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._load()
-            self._looked = time.monotonic()
+        self.look(time.monotonic())
         record = self._records.get(digest(token))
         return record if record is not None and record.is_valid(now or datetime.now(UTC)) else None
+
+    def look(self, now: float) -> int:
+        """The generation, after a look at the file when the last one was a while ago."""
+        if now - self._looked > _LOOK_SECONDS:
+            self._load()
+            self._looked = now
+        return self.generation
 
     def records(self) -> tuple[TokenRecord, ...]:
         """Every token ever issued, oldest first."""
@@ -103,16 +127,21 @@ class TokenBook:
         try:
             stat = self.path.stat()
         except FileNotFoundError:
-            self._records, self._seen = {}, None
+            self._take({}, None)
             return
         except OSError as error:
             raise StorageUnavailable(f"the tokens cannot be read: {error.strerror}", where=str(self.path)) from None
         if self._seen == (stat.st_mtime_ns, stat.st_size):
             return
-        self._records = {record.digest: record for record in _read(self.path)}
-        self._seen = (stat.st_mtime_ns, stat.st_size)
+        self._take({record.digest: record for record in _read(self.path)}, (stat.st_mtime_ns, stat.st_size))
+
+    def _take(self, records: dict[str, TokenRecord], seen: tuple[int, int] | None) -> None:
+        if records != self._records:
+            self.generation += 1
+        self._records, self._seen = records, seen
 
     def _save(self) -> None:
+        self.generation += 1
         write_private(self.path, json.dumps([asdict(record) for record in self._records.values()], indent=1))
         stat = self.path.stat()
         self._seen = (stat.st_mtime_ns, stat.st_size)

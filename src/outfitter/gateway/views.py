@@ -24,6 +24,7 @@ from outfitter.upstream import Message
 _NAMED = frozenset({"tools/list", "prompts/list"})
 _NONE = -1
 _RETRY_SECONDS = 2.0
+_MOST_LISTINGS = 256
 _VARIABLE = re.compile(r"\{[^{}]*\}")
 
 
@@ -78,13 +79,21 @@ class View:
     def line(self, alias: str, visitor: Visitor) -> Line:
         """The line to one server for this client; raises why there is none."""
         line = self._lines.get((alias, visitor.declares))
-        if line is None:
+        if line is None or line.is_retired:
+            self._forget_retired()
             armed = self.seat.servers[alias]
             if isinstance(armed, OutfitterError):
                 raise armed
             line = self.exchange.line(armed, self.seat.agent, visitor.era, visitor.capabilities)
             self._lines[alias, visitor.declares] = line
         return line
+
+    def _forget_retired(self) -> None:
+        """Let go of lines that are no more, and of the lists of clients that have not asked for the longest time."""
+        for key in [key for key, line in self._lines.items() if line.is_retired]:
+            del self._lines[key]
+        for key in tuple(self._listings)[:-_MOST_LISTINGS]:
+            del self._listings[key]
 
     async def gather(self, visitor: Visitor, job: Callable[[Line], Awaitable[Any]]) -> dict[str, Any]:
         """The job done on every line at once; a server that fails gives its error and holds up no other."""
@@ -114,6 +123,7 @@ class View:
                 return known.listing
         listing = await self._merge(method, visitor, is_fresh=is_fresh)
         versions = self._versions(method, visitor, is_fresh=False)
+        self._listings.pop((method, visitor.declares), None)  # the newest stand last
         self._listings[method, visitor.declares] = _Kept(versions, listing, anyio.current_time() + _RETRY_SECONDS)
         return listing
 
@@ -123,6 +133,16 @@ class View:
         if kept is None or kept.listing.failures or kept.versions != self._versions(method, visitor, is_fresh=False):
             return None
         return kept.listing
+
+    def is_stale(self, method: str, visitor: Visitor) -> bool:
+        """Whether a server has said that its list changed, and it has not been fetched again yet."""
+        for alias in self.aliases:
+            try:
+                if self.line(alias, visitor).is_stale(method):
+                    return True
+            except OutfitterError:
+                continue
+        return False
 
     def _versions(self, method: str, visitor: Visitor, *, is_fresh: bool) -> tuple[int, ...] | None:
         """What must not have changed for a list to hold; None when it must be made anew."""

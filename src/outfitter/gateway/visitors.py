@@ -18,6 +18,8 @@ class Principal:
     token_id: str
     server: str | None = None
     run_id: str | None = None
+    ends: float = float("inf")
+    """When the token ends by itself; seconds since 1970."""
 
 
 class Channel(Protocol):

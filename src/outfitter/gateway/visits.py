@@ -168,6 +168,8 @@ class VisitBook:
 
     on_end: Callable[[Visit], None] | None = None
     """Told of every visit that ends."""
+    mark: str = ""
+    """What every id begins with: it says which worker has the visit."""
     _visits: OrderedDict[str, Visit] = field(default_factory=OrderedDict[str, Visit])
 
     def open(self, principal: Principal, server: str | None, version: str, capabilities: Mapping[str, Any]) -> Visit:
@@ -177,7 +179,7 @@ class VisitBook:
         if len(mine) >= MOST_PER_TOKEN:
             self.end(mine[0])
         visit = Visit(
-            secrets.token_urlsafe(24), principal, server, version, capabilities,
+            self.mark + secrets.token_urlsafe(24), principal, server, version, capabilities,
             "legacy " + json.dumps(capabilities, sort_keys=True), last_used=time.monotonic(),
         )  # fmt: skip
         self._visits[visit.id] = visit

@@ -22,7 +22,15 @@ from outfitter.catalog import (
     type_fault,
     url_fault,
 )
-from outfitter.errors import InvalidHeader, InvalidServer, OutfitterError, Refused, UnresolvedPlaceholder
+from outfitter.errors import (
+    InvalidHeader,
+    InvalidServer,
+    NotApproved,
+    OutfitterError,
+    Refused,
+    UnresolvedPlaceholder,
+)
+from outfitter.resolution.chain import missing_problem
 from outfitter.resolution.filling import Need, Supply, fill_value, needs_of
 from outfitter.resolution.placeholders import RuntimeValue
 from outfitter.resolution.plan import PlannedServer, RunPlan
@@ -188,6 +196,12 @@ def unresolved(want: Want) -> UnresolvedPlaceholder:
 
 
 def _arm_server(server: PlannedServer, supply: Supply) -> ArmedServer:
+    if not server.is_approved:
+        hint = f"an admin has to approve the command of server '{server.entry_id}'"
+        raise NotApproved(f"server '{server.alias}': its command is not approved", hint=hint)
+    if server.missing:
+        name = server.missing[0]
+        raise missing_problem(server.alias, name, server.header_schema.get(name))
     filled = {slot.place: fill_value(slot.value, supply) for slot in _slots(server)}
     transport = _arm_stdio(server, filled) if "command" in filled else _arm_remote(server, filled)
     return ArmedServer(server, transport, _arm_auth(server, filled))

@@ -101,7 +101,9 @@ def _plain_texts(entry: ServerEntry) -> frozenset[str] | None:
         for name, schema in entry.header_schema.items()
         if schema.type is HeaderType.STRING and not (schema.locked or schema.narrows or schema.internal)
     )
-    if any(type(value) is not str or name not in texts for name, value in entry.default_headers.items()):
+    if not entry.is_approved or any(
+        type(value) is not str or name not in texts for name, value in entry.default_headers.items()
+    ):
         return None
     if sum(len(name) + len(str(value)) for name, value in entry.default_headers.items()) > _FEW * _SHORT:
         return None

@@ -70,6 +70,7 @@ class PlannedServer:
     rule_sets: tuple[RuleSet, ...]
     known_tools: tuple[str, ...] | None
     uses: tuple[Origin, ...]
+    is_approved: bool = True
 
     def __reduce__(self) -> NoReturn:
         """Refuse: a plan may hold what must not be written anywhere."""

@@ -145,6 +145,7 @@ def _plan_server(alias: str, uses: list[_Use], context: _Context, findings: _Fin
         rule_sets=rule_sets,
         known_tools=entry.known_tools,
         uses=tuple(use.origin for use in uses),
+        is_approved=entry.is_approved,
     )
 
 
@@ -243,6 +244,8 @@ def _report(alias: str, entry: ServerEntry, resolved: ResolvedHeaders, context: 
             findings.problems.append(problem)
         else:
             findings.notices.append(Notice("missing_header", problem.message, entry.source))
+    if not entry.is_approved:
+        findings.notices.append(_approval_notice(alias, entry))
     for name, origin in resolved.undeclared:
         message = f"server '{alias}': header '{name}' from {origin} is not in its header_schema"
         findings.notices.append(Notice("undeclared_header", message, origin.where))
@@ -253,3 +256,8 @@ def _inline_notice(alias: str, origin: Origin) -> Notice:
         f"server '{alias}' is defined inline by {origin}; inline definitions are deprecated, run 'outfitter migrate'"
     )
     return Notice("inline_server", message, origin.where)
+
+
+def _approval_notice(alias: str, entry: ServerEntry) -> Notice:
+    message = f"server '{alias}': its command is not approved, so that it is not started; an admin can approve it"
+    return Notice("not_approved", message, entry.source)

@@ -1,6 +1,6 @@
-"""Where the catalog and the records are kept: a folder of files, a journal of calls, an audit database.
+"""Where the catalog and the records are kept: a folder of files, a journal of calls, an audit database, a registry.
 
-The database is loaded when it is first used: most commands only read the catalog.
+The databases are loaded when they are first used: most commands only read the catalog. The registry's is an extra.
 """
 
 from __future__ import annotations
@@ -12,31 +12,92 @@ from outfitter.storage.folder import AGENTS, CAPABILITIES, SERVERS, CatalogFolde
 from outfitter.storage.journal import Journal, claim
 
 if TYPE_CHECKING:
-    from outfitter.storage.audit import AuditStore, SqliteAudit, drain
+    from outfitter.storage.audit import AuditStore, SqliteAudit, drain, open_audit
+    from outfitter.storage.registry import (
+        ENDED,
+        KINDS,
+        Action,
+        ApiTokens,
+        Change,
+        Database,
+        Delete,
+        Entry,
+        EventRecord,
+        Events,
+        KeyRing,
+        Kind,
+        Past,
+        Put,
+        Registry,
+        RunRecord,
+        Runs,
+        RunState,
+        SessionRecord,
+        TokenRecord,
+        User,
+        Writing,
+        open_database,
+    )
 
 __all__ = [
     "AGENTS",
     "CAPABILITIES",
+    "ENDED",
+    "KINDS",
     "SERVERS",
+    "Action",
+    "ApiTokens",
     "AuditStore",
     "CatalogFolder",
+    "Change",
+    "Database",
+    "Delete",
+    "Entry",
+    "EventRecord",
+    "Events",
     "Journal",
+    "KeyRing",
+    "Kind",
+    "Past",
+    "Put",
+    "Registry",
+    "RunRecord",
+    "RunState",
+    "Runs",
+    "SessionRecord",
     "SqliteAudit",
+    "TokenRecord",
+    "User",
+    "Writing",
     "claim",
     "drain",
     "load_catalog",
+    "open_audit",
+    "open_database",
     "read_bytes",
     "write_files",
     "write_private",
 ]
 
 
+_AUDIT = frozenset({"AuditStore", "SqliteAudit", "drain", "open_audit"})
+
+
 def __getattr__(name: str) -> object:
-    """Load what needs the database on first use."""
+    """Load what needs a database on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'outfitter.storage' has no attribute '{name}'")
     from importlib import import_module
 
-    value = getattr(import_module("outfitter.storage.audit"), name)
+    try:
+        room = import_module("outfitter.storage.audit" if name in _AUDIT else "outfitter.storage.registry")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("outfitter"):
+            raise
+        from outfitter.errors import StorageUnavailable
+
+        message = f"the library '{error.name}' is not installed"
+        raise StorageUnavailable(message, hint="pip install 'outfitter[service]'") from None
+    value = getattr(room, name)
     globals()[name] = value
     return value

@@ -32,7 +32,6 @@ class Journal:
     _file: int = -1
     _end: int = 0
     _reserved: int = 0
-    _count: int = 0
 
     def make_room(self) -> None:
         """Have the disk promise room for the calls under way; StorageUnavailable when it does not."""
@@ -64,7 +63,8 @@ class Journal:
 
     def _begin_segment(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.folder / f"{time.time_ns():020d}-{os.getpid()}-{self._count}{_SUFFIX}"
+        # Journals of several machines can meet in one database, so a name is like no other anywhere.
+        path = self.folder / f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(8).hex()}{_SUFFIX}"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             claim(file)
@@ -74,7 +74,7 @@ class Journal:
             path.unlink()
             raise
         old, end = self._file, self._end
-        self._file, self._end, self._reserved, self._count = file, 0, _RESERVE_BYTES, self._count + 1
+        self._file, self._end, self._reserved = file, 0, _RESERVE_BYTES
         if old >= 0:
             _finish(old, end)
 
@@ -117,19 +117,23 @@ def segments(folder: Path) -> tuple[Path, ...]:
 
 
 def read_lines(path: Path, place: int) -> Iterator[bytes]:
-    """Whole lines from ``place`` on, in pieces, each ending with a newline."""
+    """Whole lines from ``place`` on, in pieces, each ending with a newline.
+
+    The first NUL is the end: what stands behind it was written while this was read, and is taken the next time.
+    """
     with path.open("rb") as file:
         file.seek(place)
         rest = b""
         while chunk := file.read(_CHUNK_BYTES):
-            end = chunk.rfind(b"\n") + 1
+            written, room, _ = chunk.partition(b"\0")
+            end = written.rfind(b"\n") + 1
             if end:
-                yield rest + chunk[:end]
-                rest = chunk[end:]
-            elif chunk.startswith(b"\0"):
-                return
+                yield rest + written[:end]
+                rest = written[end:]
             else:
-                rest += chunk
+                rest += written
+            if room:
+                return
 
 
 def remove_if_done(path: Path, place: int) -> bool:

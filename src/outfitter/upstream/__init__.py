@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         stamp,
     )
     from outfitter.upstream.events import EventParser, ServerEvent
+    from outfitter.upstream.fetching import fetch_document
     from outfitter.upstream.guard import Guard
     from outfitter.upstream.http import HttpWire, open_http_wire
     from outfitter.upstream.http_client import AuthWanted, HttpClient, HttpLimits, StatusRefused
@@ -66,6 +67,7 @@ _FILES = {
         "stamp",
     ),
     "events": ("EventParser", "ServerEvent"),
+    "fetching": ("fetch_document",),
     "guard": ("Guard",),
     "http": ("HttpWire", "open_http_wire"),
     "http_client": ("AuthWanted", "HttpClient", "HttpLimits", "StatusRefused"),
@@ -139,6 +141,7 @@ __all__ = [
     "Wire",
     "arm_servers",
     "connect_all",
+    "fetch_document",
     "fetch_supply",
     "header_text",
     "inline_code_fault",

@@ -200,6 +200,16 @@ class Connection:
             self._is_running = True
 
     @property
+    def is_in_use(self) -> bool:
+        """Whether a request is under way."""
+        return self._in_use > 0
+
+    @property
+    def last_used(self) -> float:
+        """When a request last ended, by the clock of the loop."""
+        return self._last_used
+
+    @property
     def _is_busy(self) -> bool:
         return self._in_use > 0 or bool(self._listeners)
 
@@ -228,12 +238,16 @@ class Connection:
             self._is_running = False
             self._tell_waiters()
 
-    async def close(self) -> None:
-        """End the link for good, and wait until it is gone."""
+    def give_up(self) -> None:
+        """Begin to end the link for good; its owner closes it."""
         self._is_closed = True
         if self._owner is not None:
             self._owner.cancel()
         self._tell_waiters()
+
+    async def close(self) -> None:
+        """End the link for good, and wait until it is gone."""
+        self.give_up()
         while self._is_running:
             await self._changed.wait()
         self._note(Happening.CLOSED)

@@ -11,7 +11,6 @@ import itertools
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -180,15 +179,15 @@ class Link:
     async def _exchange(
         self, message: Message, headers: Mapping[str, str], waiting: _Waiting, begun: Begun | None
     ) -> Message:
-        if self._wire is None:
+        wire = self._wire if begun is None else begun
+        if wire is None:
             raise UpstreamLost("the link is closed", where=self._name)
         start, request_id = anyio.current_time() if begun is None else begun.started, cast("int", message["id"])
         is_answered = False
         try:
             with waiting.scope:
                 self._waiting[request_id] = waiting
-                ask = self._wire.ask if begun is None else partial(begun.finish, self._wire)
-                response = await ask(message, headers)
+                response = await wire.ask(message, headers)
                 is_answered = True
                 return response
         except OutfitterError:

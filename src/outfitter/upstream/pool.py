@@ -126,9 +126,14 @@ class Pool:
 
     async def close(self, connection: Connection) -> None:
         """End one connection for everyone who shares it; a new one is made when its server is connected again."""
+        self.let_go(connection)
+        await connection.close()
+
+    def let_go(self, connection: Connection) -> None:
+        """The same without waiting until it is gone."""
         self._all = [other for other in self._all if other is not connection]
         self._shared = {key: other for key, other in self._shared.items() if other is not connection}
-        await connection.close()
+        connection.give_up()
 
     def _start(self, connection: Connection) -> None:
         if self._group is None:

@@ -11,38 +11,31 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager, suppress
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import anyio
 import msgspec
 
 from outfitter.errors import StorageUnavailable
-from outfitter.gateway.fast.envelopes import is_error, is_question, read_answer, write_answer
-from outfitter.gateway.fast.lane import Lane, Passage
+from outfitter.gateway.fast.envelopes import Result, read_answer, read_result, write_answer
+from outfitter.gateway.fast.lane import Lane, Passage, Way
 from outfitter.gateway.fast.upstreams import Adopted, Upstream
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
 from outfitter.gateway.records import CallRecord, measure
+from outfitter.gateway.records import Result as Outcome
 from outfitter.gateway.visits import Visit
 from outfitter.upstream import Begun, Message
 
 MOST_COLLECTED = 16 * 1024 * 1024
-_OK = 200
 _HANDED_SECONDS = 0.05
 _UNRECORDED = Rejected("the call was not recorded", rpc_code=UPSTREAM_UNAVAILABLE, data={"code": "not_recorded"})
 _encode = msgspec.json.Encoder().encode
 
 
-class Head(NamedTuple):
-    """The head of the request, for the full lane."""
-
-    url: bytes
-    headers: list[tuple[bytes, bytes]]
-
-
 class Host(Protocol):
     """The client's connection, as a call sees it."""
 
-    def answer(self, call: FastCall, body: bytes) -> None:
+    def answer(self, call: FastCall, body: bytes, now: float) -> None:
         """Send the answer."""
         ...
 
@@ -74,39 +67,52 @@ class _Stop:
 class FastCall:
     """One call. The names that uvicorn uses of its own cycles are here too."""
 
+    __slots__ = (
+        "_host",
+        "_known",
+        "body",
+        "disconnected",
+        "is_over",
+        "keep_alive",
+        "lane",
+        "more_body",
+        "passage",
+        "piped",
+        "request",
+        "request_id",
+        "response_complete",
+        "started",
+        "upstream",
+        "way",
+    )  # fmt: skip
     message_event = _NoEvent()
 
-    def __init__(self, lane: Lane, host: Host, passage: Passage, body: bytes, head: Head) -> None:
+    def __init__(self, lane: Lane, host: Host, passage: Passage, body: bytes, way: Way) -> None:
         """Nothing is sent yet."""
-        self.lane, self.host, self.passage = lane, host, passage
-        self.request, self.head = body, head
-        self.body = bytearray()
-        self.more_body = False
-        self.keep_alive = True
-        self.disconnected = False
-        self.response_complete = False
-        self.is_over = False
+        self.lane, self.passage, self.way = lane, passage, way
+        self.request = body
+        self.keep_alive = way.keep_alive
+        self.more_body = self.disconnected = self.response_complete = self.is_over = False
         self.started = 0.0
-        self.started_at = 0.0
-        self.request_id = 0
         self.upstream: Upstream | None = None
         self.piped: asyncio.Future[Message | None] | None = None
+        self._host = host
         self._known: AbstractContextManager[None] | None = None
 
     # ── sending ──
 
     def start(self, now: float) -> None:
-        """Send the request, at once if a connection is free."""
-        self.started, self.started_at = now, time.time()
-        if self.passage.visit is not None:
-            stop = _Stop(self, self.passage.visit, msgspec.json.decode(self.passage.envelope.id))
-            self._known = self.passage.visit.working_on(stop.ident, cast("anyio.CancelScope", stop))
+        """Send the request, at once if a connection is free. ``now`` is monotonic."""
+        self.started = now
+        passage, ticket = self.passage, self.passage.ticket
+        if passage.visit is not None:
+            stop = _Stop(self, passage.visit, msgspec.json.decode(passage.envelope.id))
+            self._known = passage.visit.working_on(stop.ident, cast("anyio.CancelScope", stop))
             self._known.__enter__()
-        ticket = self.passage.ticket
-        self.request_id = self.passage.link.next_id()
+        self.request_id = ticket.link.next_id()
         self.lane.taken += 1
         if ticket.pipe is not None:
-            data = ticket.write(self.request_id, bytes(self.passage.envelope.params.arguments))
+            data = ticket.write(self.request_id, bytes(passage.envelope.params.arguments))
             self.piped = ticket.pipe.begin(self.request_id, data)
             if self.piped is None:
                 self.hand_over()
@@ -139,15 +145,10 @@ class FastCall:
 
     def _changed(self, upstream: Upstream) -> None:
         if not upstream.is_whole:
-            kind = upstream.header(b"content-type") or b""
-            is_usual = upstream.status == _OK and kind.lower().startswith(b"application/json")
-            if upstream.is_lost or not is_usual or upstream.size > MOST_COLLECTED:
+            if upstream.is_lost or not upstream.is_plain or upstream.size > MOST_COLLECTED:
                 self.hand_over()
             return
-        pieces = upstream.pieces
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        is_usual = upstream.status == _OK and upstream.header(b"content-encoding") is None
-        result = read_answer(body, self.request_id) if is_usual else None
+        result = read_answer(upstream.body(), self.request_id) if upstream.is_plain else None
         if result is None or not self._finish(result):
             self.hand_over()
             return
@@ -159,25 +160,24 @@ class FastCall:
             return
         message = answer.result()
         result: object = None if message is None or "error" in message else message.get("result")
-        if not isinstance(result, dict) or not self._finish(dict(cast("Message", result))):
+        if not isinstance(result, dict) or not self._finish(read_result(_encode(result))):
             self.hand_over()
 
-    def _finish(self, result: dict[str, Any]) -> bool:
+    def _finish(self, result: Result) -> bool:
         """Answer the client; False when the result is not for this lane."""
-        passage = self.passage
-        if self.is_over or is_question(result):
+        if self.is_over or result.is_question:
             return self.is_over
-        failed = is_error(result)
-        body = write_answer(passage.envelope.id, passage.era, result)
+        ident = self.passage.envelope.id
+        body = write_answer(ident, self.way.door.era, result)
         if body is None:
             return False
-        self._leave(is_good=True)
-        self.lane.count_out(passage)
+        now = time.monotonic()
+        self._leave(now, is_good=True)
         try:
-            self._note("tool_error" if failed else "done", "tool_error" if failed else "", len(body))
+            self._note(now, "tool_error" if result.has_failed else "done", len(body))
         except StorageUnavailable:
-            body = _encode({"jsonrpc": "2.0", "id": passage.envelope.id, "error": rpc_error(_UNRECORDED)})
-        self.host.answer(self, body)
+            body = _encode({"jsonrpc": "2.0", "id": ident, "error": rpc_error(_UNRECORDED)})
+        self._host.answer(self, body, now)
         return True
 
     # ── ending ──
@@ -186,7 +186,7 @@ class FastCall:
         """Let the full lane go on from here."""
         if self.is_over:
             return
-        self._leave(is_good=False)
+        self._leave(time.monotonic(), is_good=False)
         self.lane.handed += 1
         answer: Awaitable[Any] | None = None
         if self.upstream is not None:
@@ -194,44 +194,61 @@ class FastCall:
         elif self.piped is not None:
             answer = self.piped
         if answer is None:
-            self.lane.count_out(self.passage)
-            self.host.hand_over(self, None)
+            self._host.hand_over(self, None)
         else:
-            self.host.hand_over(self, Begun(self.passage.link, self.request_id, self.started, answer))
+            # It is still under way, and the full lane does not count again what was begun.
+            self.passage.ticket.use.under_way += 1
+            link = self.passage.ticket.link
+            self._host.hand_over(
+                self, Begun(link, self.request_id, asyncio.get_running_loop().time() - self.age, answer)
+            )
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was sent."""
+        return time.monotonic() - self.started
+
+    def count_out(self) -> None:
+        """A call that was handed over has ended."""
+        self.passage.ticket.use.under_way -= 1
 
     def cancel(self) -> None:
         """Nobody waits any more: the server is told."""
         if self.is_over:
             return
-        self._leave(is_good=False)
-        self.lane.count_out(self.passage)
+        now = time.monotonic()
+        self._leave(now, is_good=False)
         with suppress(StorageUnavailable):  # nobody waits for the answer any more
-            self._note("cancelled", "cancelled", 0)
+            self._note(now, "cancelled", 0)
         if self.upstream is not None:
             self.upstream.on_change = None
             self.upstream.is_whole = False
             self.upstream.end()
         if self.upstream is not None or self.piped is not None:
-            self.lane.later(self.passage.link.tell_cancelled(self.request_id))
+            self.lane.later(self.passage.ticket.link.tell_cancelled(self.request_id))
         if self.piped is not None:
             self.piped.cancel()
 
-    def _leave(self, *, is_good: bool) -> None:
+    def _leave(self, now: float, *, is_good: bool) -> None:
+        """Give the link back and count the call out."""
         self.is_over = True
         if self._known is not None:
             self._known.__exit__(None, None, None)
-        self.lane.leave(self.passage, is_good=is_good)
+        ticket = self.passage.ticket
+        ticket.use.under_way -= 1
+        ticket.connection.give_back(now, is_good=is_good)
 
-    def _note(self, outcome: Any, code: str, size: int) -> None:  # noqa: ANN401 - one of the record's words
+    def _note(self, now: float, outcome: Outcome, size: int) -> None:
         passage, item = self.passage, self.passage.ticket.item
-        call_id = self.lane.call_id()
+        principal, lane = passage.principal, self.lane
+        call_id, duration = lane.call_id(), now - self.started
         bytes_in, digest = measure(passage.arguments)
-        self.lane.note(
+        lane.note(
             CallRecord(
-                call_id=call_id, trace_id=call_id, agent=passage.principal.agent, token_id=passage.principal.token_id,
-                started_at=self.started_at, duration=asyncio.get_running_loop().time() - self.started,
-                outcome=outcome, lane="fast", shown=passage.envelope.params.name, server=item.alias, tool=item.name,
-                run_id=passage.principal.run_id, decision="allow", code=code,
-                bytes_in=bytes_in, bytes_out=size, digest=digest,
+                call_id=call_id, trace_id=call_id, agent=principal.agent, token_id=principal.token_id,
+                started_at=time.time() - duration, duration=duration, outcome=outcome, lane="fast",
+                shown=passage.envelope.params.name, server=item.alias, tool=item.name, run_id=principal.run_id,
+                decision="allow", code="" if outcome == "done" else outcome, bytes_in=bytes_in, bytes_out=size,
+                digest=digest,
             )
         )  # fmt: skip

@@ -6,6 +6,7 @@ as their body.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -21,30 +22,34 @@ Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
 _MOST_DOORS = 4096
 _LONGEST_NAME = 512
 _LONGEST = 8 * 1024
-_TRUSTED_SECONDS = 0.05
 _ONCE = ("mcp-protocol-version", "mcp-method", SESSION, "authorization", "content-type", "accept", "host")
 _UNUSUAL = frozenset({"expect", "upgrade", "transfer-encoding", "last-event-id", "traceparent"})
 
 
 @dataclass(slots=True, eq=False)
 class Door:
-    """One way in. Whom its token stands for is looked up again after a moment, so that a revoked one soon ends."""
+    """One way in. Whom its token stands for holds until the token ends or any token changes."""
 
     arrival: Arrival
     era: Era
     version: str
     visit_id: str = ""
     _principal: Principal | None = None
-    _until: float = 0.0
+    _generation: int = -1
+    _until: float = float("-inf")
 
     def principal(self, gate: Gate, now: float) -> Principal | None:
-        """Whom the token stands for; None when the full lane must turn it away."""
-        if now >= self._until:
-            self._until = now + _TRUSTED_SECONDS
-            try:
-                self._principal = gate.recognise(self.arrival)
-            except Turned:
-                self._principal = None
+        """Whom the token stands for; None when the full lane must turn it away. ``now`` is monotonic."""
+        tokens = gate.tokens
+        if now < self._until and (tokens is None or tokens.look(now) == self._generation):
+            return self._principal
+        self._generation = 0 if tokens is None else tokens.look(now)
+        try:
+            found = gate.recognise(self.arrival)
+        except Turned:
+            self._principal, self._until = None, float("-inf")
+        else:
+            self._principal, self._until = found, now + (found.ends - time.time())
         return self._principal
 
 
@@ -75,7 +80,7 @@ class Doors:
             door = self._open(key, url, headers)
         if door is None:
             return None
-        return door, None if named is None else named.decode("latin-1").strip(" \t")
+        return door, None if named is None else modern.decode(named.decode("latin-1").strip(" \t"))
 
     def _open(self, key: tuple[object, ...], url: bytes, headers: Headers) -> Door | None:
         if sum(len(name) + len(value) for name, value in headers) > _LONGEST:

@@ -5,7 +5,7 @@ Whatever is not exactly as expected is None: the full lane reads it again and sa
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Raw
@@ -19,6 +19,10 @@ _MODERN_KEYS = ("resultType", "ttlMs", "cacheScope")
 _ID_BEGINS = b'-0123456789"'
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_COMPLETE = (b"", b'"complete"')
+_TYPED = b'{"resultType":"complete",'
+_SIGNED = b',"_meta":' + _encode({f"{modern.META}serverInfo": modern.SERVER_INFO}) + b"}"
 _decode_meta = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -43,13 +47,38 @@ class Answer(msgspec.Struct, gc=False):
     """A response that brings a result."""
 
     id: int
-    result: dict[str, Raw]
+    result: Raw
     error: Raw = _NOTHING
     method: Raw = _NOTHING
 
 
+class _Members(msgspec.Struct, gc=False, rename="camel"):
+    """The members of a result that are looked at; the others are passed over."""
+
+    result_type: Raw = _NOTHING
+    is_error: Raw = _NOTHING
+    ttl_ms: Raw = _NOTHING
+    cache_scope: Raw = _NOTHING
+    meta: Raw = msgspec.field(default=_NOTHING, name="_meta")
+
+
+class Result(NamedTuple):
+    """A result as JSON, and what must be known of it to pass it on."""
+
+    raw: bytes
+    has_failed: bool
+    """Whether the tool itself says that it failed."""
+    is_question: bool
+    """Whether the server wants to know something before it answers."""
+    is_typed: bool
+    is_modern: bool
+    """Whether it has members that the handshake era does not know."""
+    has_meta: bool
+
+
 _read_envelope = msgspec.json.Decoder(Envelope).decode
 _read_answer = msgspec.json.Decoder(Answer).decode
+_read_members = msgspec.json.Decoder(_Members).decode
 
 
 def read_call(body: bytes) -> tuple[Envelope, Message] | None:
@@ -67,7 +96,7 @@ def read_call(body: bytes) -> tuple[Envelope, Message] | None:
     return envelope, cast("Message", arguments)
 
 
-def read_answer(body: bytes, request_id: int) -> dict[str, Raw] | None:
+def read_answer(body: bytes, request_id: int) -> Result | None:
     """The result in a server's answer to this request; None for anything but a plain result."""
     try:
         answer = _read_answer(body)
@@ -75,34 +104,37 @@ def read_answer(body: bytes, request_id: int) -> dict[str, Raw] | None:
             _decode(body)  # numbers that nobody can hold, bytes that are no text: a member that is not read hides them
         elif not body.isascii():
             body.decode()
+        if answer.id != request_id or bytes(answer.error) or bytes(answer.method):
+            return None
+        return read_result(bytes(answer.result))
     except (ValueError, RecursionError):
         return None
-    is_plain = answer.id == request_id and not bytes(answer.error) and not bytes(answer.method)
-    return answer.result if is_plain else None
 
 
-def write_answer(ident: Raw, era: Era, result: dict[str, Any]) -> bytes | None:
+def read_result(raw: bytes) -> Result:
+    """A result as JSON, read; ValueError when it is not an object."""
+    known = _read_members(raw)
+    kind = bytes(known.result_type)
+    is_modern = bool(kind or bytes(known.ttl_ms) or bytes(known.cache_scope))
+    is_failed = bytes(known.is_error) == b"true"
+    return Result(raw, is_failed, kind not in _COMPLETE, bool(kind), is_modern, bool(bytes(known.meta)))
+
+
+def write_answer(ident: Raw, era: Era, result: Result) -> bytes | None:
     """The response as a client of this era gets it; None when the server's ``_meta`` is not an object."""
+    raw = result.raw
     if era is Era.LEGACY:
-        result = {key: value for key, value in result.items() if key not in _MODERN_KEYS}
-    else:
-        meta = result.get("_meta")
-        if isinstance(meta, Raw):
+        if result.is_modern:
+            members = _decode_members(raw)
+            raw = _encode({key: value for key, value in members.items() if key not in _MODERN_KEYS})
+    elif result.has_meta or raw[1:2] != b'"':  # a result that may be empty cannot be added to
+        members: dict[str, Any] = {**_decode_members(raw)}
+        if "_meta" in members:
             try:
-                result["_meta"] = _decode_meta(meta)
+                members["_meta"] = _decode_meta(members["_meta"])
             except ValueError:
                 return None
-        result = modern.dress("tools/call", result)
-    return _encode({"jsonrpc": "2.0", "id": ident, "result": result})
-
-
-def is_error(result: dict[str, Any]) -> bool:
-    """Whether the tool itself says that it failed."""
-    flag = result.get("isError")
-    return flag is True or (isinstance(flag, Raw) and bytes(flag) == b"true")
-
-
-def is_question(result: dict[str, Any]) -> bool:
-    """Whether the server wants to know something before it answers."""
-    kind = result.get("resultType", "complete")
-    return (bytes(kind) != b'"complete"') if isinstance(kind, Raw) else kind != "complete"
+        raw = _encode(modern.dress("tools/call", members))
+    else:
+        raw = b"%b%b%b" % (b"{" if result.is_typed else _TYPED, raw[1:-1], _SIGNED)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(ident), raw)

@@ -50,9 +50,8 @@ class GuardedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self.is_reading and self._clock is None:
             self._start_clock()
-        elif not self.is_reading and self._clock is not None:
-            self._clock.cancel()
-            self._clock = None
+        elif not self.is_reading:
+            self._stop_clock()
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -66,12 +65,16 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
-        if self._clock is not None:
-            self._clock.cancel()
+        self._stop_clock()
         super().connection_lost(exc)
 
     def _start_clock(self) -> None:
         self._clock = self.loop.call_later(self._welcome.request_seconds, self._give_up)
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
 
     def _give_up(self) -> None:
         self._clock = None

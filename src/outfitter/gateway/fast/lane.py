@@ -15,23 +15,25 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from outfitter.errors import NotFound
+from outfitter.errors import StorageUnavailable
 from outfitter.gateway import modern
 from outfitter.gateway.desk import Desk
 from outfitter.gateway.fast.doors import Door, Doors, Headers
 from outfitter.gateway.fast.envelopes import Envelope, read_call
-from outfitter.gateway.fast.tickets import UNUSUAL, Ticket, TicketBook, modern_meta
+from outfitter.gateway.fast.heads import Heads
+from outfitter.gateway.fast.tickets import UNUSUAL, Key, Ticket, TicketBook, modern_meta
 from outfitter.gateway.gate import Gate
 from outfitter.gateway.records import CallRecord
-from outfitter.gateway.views import View
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import Visit
 from outfitter.policy import Allow, judge
-from outfitter.upstream import Era, Link, Message
+from outfitter.upstream import Era, Message
 
 Record = Callable[[CallRecord], None]
 _LONG_META = 2048
 _MOST_METAS = 1024
+_MOST_WAYS = 4096
+_SPREAD, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
 class Nobody:
@@ -46,16 +48,24 @@ class Nobody:
         raise TypeError(f"{method} was asked of nobody")
 
 
+class Way(NamedTuple):
+    """A request's head, understood: where it leads, the tool it names, and what the full lane would be given."""
+
+    door: Door
+    named: str | None
+    url: bytes
+    headers: Headers
+    keep_alive: bool
+
+
 class Passage(NamedTuple):
     """A call that may take the fast lane, its link borrowed."""
 
     principal: Principal
-    era: Era
     visit: Visit | None
     envelope: Envelope
     arguments: dict[str, Any]
     ticket: Ticket
-    link: Link
 
 
 @dataclass(slots=True, eq=False)
@@ -66,95 +76,81 @@ class Lane:
     gate: Gate
     record: Record | None = None
     doors: Doors = field(init=False)
-    tickets: TicketBook = field(default_factory=TicketBook)
+    tickets: TicketBook = field(init=False)
+    ways: Heads[Way] = field(default_factory=lambda: Heads[Way](_MOST_WAYS))
     taken: int = 0
     """How many calls took it."""
     handed: int = 0
     """How many of them went on in the full lane."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    note: Record = field(init=False)
+    """Writes a call down."""
     _metas: dict[bytes, tuple[Message, Visitor]] = field(default_factory=dict[bytes, tuple[Message, Visitor]])
     _nobody: Nobody = field(default_factory=Nobody)
-    _mark: str = field(default_factory=lambda: secrets.token_hex(12))
+    _mark: str = field(default_factory=lambda: secrets.token_hex(8))
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def __post_init__(self) -> None:
         """The gate judges the headers; what it turns away is counted when the full lane asks it again."""
         self.gate = replace(self.gate, refuse_call=None, on_turned=None)
         self.doors = Doors(self.gate)
+        self.tickets = TicketBook(self.desk)
+        self.note = self.record or self.desk.recorder.record
 
     def call_id(self) -> str:
-        """An id that no other call has."""
-        return f"{self._mark}{next(self._numbers):08x}"
+        """An id that no other call has; its digits are spread evenly, as it is a trace id that may be sampled by."""
+        return f"{self._mark}{next(self._numbers) * _SPREAD & _MASK:016x}"
 
-    def consider(self, url: bytes, headers: Headers, body: bytes, now: float) -> Passage | None:
-        """The call, if it is a usual one; None leaves everything to the full lane."""
+    def way(self, url: bytes, headers: Headers, *, keep_alive: bool) -> Way | None:
+        """The way in that a head describes; None when the full lane must look at it."""
         found = self.doors.find(url, headers)
-        read = None if found is None else read_call(body)
-        if found is None or read is None:
-            return None
-        door, named = found
-        envelope, arguments = read
+        return None if found is None else Way(*found, url, headers, keep_alive)
+
+    def consider(self, way: Way, body: bytes, now: float) -> Passage | None:
+        """The call, if it is a usual one; None leaves everything to the full lane. ``leave`` must follow."""
+        door = way.door
         principal = door.principal(self.gate, now)
-        if principal is None:
+        read = None if principal is None else read_call(body)
+        if principal is None or read is None:
             return None
-        try:
-            view = self.desk.view(door.arrival.agent, door.arrival.server)
-        except NotFound:
-            return None
-        visit, ticket = None, None
-        if door.era is Era.MODERN:
-            if modern.decode(named) == envelope.params.name:
-                ticket = self._modern(door, view, envelope, now)
-        else:
+        envelope, arguments = read
+        params = envelope.params
+        visit = None
+        if door.era is Era.LEGACY:
             visit = self.desk.visits.find(door.visit_id, principal, door.arrival.server)
-            ticket = None if visit is None else self._legacy(visit, view, envelope, now)
-        if ticket is None or not _allows(ticket, arguments):
+            if visit is None:
+                return None
+        elif way.named != params.name:
             return None
-        return self._enter(Passage(principal, door.era, visit, envelope, arguments, ticket, ticket.link), now)
-
-    def _enter(self, passage: Passage, now: float) -> Passage | None:
-        """Count the call in and borrow its link; ``leave`` and ``count_out`` undo it."""
-        ticket = passage.ticket
-        if not self.desk.begin_call(passage.principal, ticket.view):
+        key = (door, params.name, bytes(params.meta))
+        ticket = self.tickets.find(key, now) or self._ask_for(key, visit, now)
+        if ticket is None or (ticket.rules and not _allows(ticket, arguments)):
             return None
-        connection = ticket.item.line.connection
-        link = connection.borrow()
-        if link is passage.link:
-            return passage
-        if link is not None:
-            connection.give_back(now, is_good=False)
-        self.count_out(passage)
-        return None
+        return Passage(principal, visit, envelope, arguments, ticket) if self._enter(ticket) else None
 
-    def leave(self, passage: Passage, *, is_good: bool) -> None:
-        """Give the link back."""
-        now = asyncio.get_running_loop().time()
-        passage.ticket.item.line.connection.give_back(now, is_good=is_good)
+    def _enter(self, ticket: Ticket) -> bool:
+        """Count a call in, and borrow its link, when there is room for it and for its record."""
+        use = ticket.use
+        if use.under_way >= ticket.most or self.desk.turnstile.is_overloaded():
+            return False
+        try:
+            self.desk.recorder.prepare()
+        except StorageUnavailable:
+            return False
+        if not ticket.borrow():
+            return False
+        use.under_way += 1
+        return True
 
-    def count_out(self, passage: Passage) -> None:
-        """The call has ended."""
-        self.desk.end_call(passage.ticket.view)
+    def _ask_for(self, key: Key, visit: Visit | None, now: float) -> Ticket | None:
+        """A new ticket."""
+        known = self._modern(key[0], key[2]) if visit is None else self._legacy(visit, key[2])
+        return None if known is None else self.tickets.make(key, known[1], known[0], now)
 
-    def note(self, record: CallRecord) -> None:
-        """Write a call down."""
-        (self.record or self.desk.recorder.record)(record)
-
-    def _is_rated(self, view: View) -> bool:
-        """Whether calls are counted by the second: one that changes lanes would count twice."""
-        return self.desk.turnstile.limits.of(view.seat.plan).calls_per_second is not None
-
-    def _modern(self, door: Door, view: View, envelope: Envelope, now: float) -> Ticket | None:
-        raw, name = bytes(envelope.params.meta), envelope.params.name
-        known = self._metas.get(raw) or self._read_meta(raw, door)
-        if known is None:
-            return None
-        key = (id(view), known[1].declares, name, raw)
-        ticket = self.tickets.find(key, view, now)
-        if ticket is not None or self._is_rated(view):
-            return ticket
-        return self.tickets.make(key, view, known[1], known[0], now)
-
-    def _read_meta(self, raw: bytes, door: Door) -> tuple[Message, Visitor] | None:
+    def _modern(self, door: Door, raw: bytes) -> tuple[Message, Visitor] | None:
+        known = self._metas.get(raw)
+        if known is not None:
+            return known
         meta = modern_meta(raw, door.version)
         if meta is None or len(raw) > _LONG_META:
             return None
@@ -166,19 +162,14 @@ class Lane:
         self._metas[raw] = (meta, visitor)
         return meta, visitor
 
-    def _legacy(self, visit: Visit, view: View, envelope: Envelope, now: float) -> Ticket | None:
-        raw, name = bytes(envelope.params.meta), envelope.params.name
-        key = (id(view), visit.declares, name, raw)
-        ticket = self.tickets.find(key, view, now)
-        if ticket is not None or self._is_rated(view):
-            return ticket
+    def _legacy(self, visit: Visit, raw: bytes) -> tuple[Message, Visitor] | None:
         try:
             meta: Any = msgspec.json.decode(raw) if raw else {}
         except (ValueError, RecursionError):
             return None
         if not isinstance(meta, dict) or UNUSUAL & meta.keys() or len(raw) > _LONG_META:
             return None
-        return self.tickets.make(key, view, visit.visitor(self._nobody), cast("Message", meta), now)
+        return cast("Message", meta), visit.visitor(self._nobody)
 
     def later(self, job: Any) -> None:  # noqa: ANN401 - any coroutine
         """Have something done that nobody waits for."""

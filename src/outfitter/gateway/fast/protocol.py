@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import time
 from functools import partial
 from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from outfitter.gateway.fast.calls import FastCall, Head
+from outfitter.gateway.fast.calls import FastCall
 from outfitter.gateway.fast.guarded import GuardedProtocol, Welcome
-from outfitter.gateway.fast.lane import Lane
+from outfitter.gateway.fast.lane import Lane, Way
 from outfitter.gateway.fast.upstreams import Adopted
 from outfitter.gateway.gate import MAX_BODY
 from outfitter.upstream import BEGUN, Begun
@@ -73,7 +74,7 @@ class Watch:
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(_LOOK_SECONDS, self._look) if self._calls else None
-        limit = loop.time() - self._patience
+        limit = time.monotonic() - self._patience
         for call in tuple(self._calls):
             if call.started > limit:
                 return
@@ -92,6 +93,8 @@ class FastProtocol(GuardedProtocol):
     def __init__(self, lane: Lane, watch: Watch, welcome: Welcome, **given: Any) -> None:  # noqa: ANN401 - uvicorn's own arguments
         """Keep the lane; the rest is uvicorn's."""
         super().__init__(welcome, **given)
+        self.url = b""
+        self.headers = []
         self._lane = lane
         self._watch = watch
         self._held: list[bytes] | None = None
@@ -99,16 +102,40 @@ class FastProtocol(GuardedProtocol):
         self._call: FastCall | None = None
         self._idle_since = 0.0
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._is_between = True
+        """Whether the parser stands between two requests."""
+        self._whole = b""
+        """What came at once, when it began with a request."""
+        self._is_looked_at = False
+        """Whether the request in ``_whole`` was found not to be for the fast lane."""
 
     @property
     def _parser(self) -> httptools.HttpRequestParser:
         return cast("httptools.HttpRequestParser", self.parser)
+
+    # ── what the loop calls ──
+
+    def data_received(self, data: bytes) -> None:
+        """Take a call at once whose head was read before; let the parser read anything else."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if self._is_between and (cycle is None or cycle.response_complete) and not self.pipeline:
+            known = self._lane.ways.find(data)
+            if known is not None and self._take(known[0], known[1]):
+                self._unset_keepalive_if_required()
+                self.is_reading = False
+                self._stop_clock()
+                return
+            self._whole, self._is_looked_at = data, known is not None
+        else:
+            self._whole, self._is_looked_at = b"", False
+        super().data_received(data)
 
     # ── what the parser calls ──
 
     def on_message_begin(self) -> None:
         """Begin a request; what only an application needs is made when one is needed."""
         self.is_reading = True
+        self._is_between = False
         self.url = b""
         self.headers = []
 
@@ -119,7 +146,7 @@ class FastProtocol(GuardedProtocol):
     def _begin_full(self) -> None:
         """Let uvicorn begin the request that was read so far."""
         url, headers = self.url, self.headers
-        super().on_message_begin()
+        HttpToolsProtocol.on_message_begin(self)
         self.url = url
         for name, value in headers:
             super().on_header(name, value)
@@ -155,25 +182,37 @@ class FastProtocol(GuardedProtocol):
     def on_message_complete(self) -> None:
         """Take the call, or let uvicorn go on as if it had not been held."""
         self.is_reading = False
+        self._is_between = True
         held = self._held
         if held is None:
             super().on_message_complete()
             return
         body = held[0] if len(held) == 1 else b"".join(held)
-        now = self.loop.time()
-        passage = self._lane.consider(self.url, self.headers, body, now)
-        if passage is None:
-            self._go_full()
-            super().on_message_complete()
+        way = None if self._is_looked_at else self._way()
+        if way is not None and self._take(way, body):
+            self._held = None
+            if self._whole:
+                self._lane.ways.keep(self._whole, len(body), way)
             return
-        self._held = None
-        call = FastCall(self._lane, self, passage, body, Head(self.url, self.headers))
+        self._go_full()
+        super().on_message_complete()
+
+    def _way(self) -> Way | None:
         parser = self._parser
-        call.keep_alive = parser.get_http_version() != "1.0" and parser.should_keep_alive()
-        self._call = call
+        keep_alive = parser.get_http_version() != "1.0" and parser.should_keep_alive()
+        return self._lane.way(self.url, self.headers, keep_alive=keep_alive)
+
+    def _take(self, way: Way, body: bytes) -> bool:
+        """Begin a call of the fast lane; False when it is not one."""
+        now = time.monotonic()
+        passage = self._lane.consider(way, body, now)
+        if passage is None:
+            return False
+        call = self._call = FastCall(self._lane, self, passage, body, way)
         self.cycle = cast("Any", call)
         self._watch.add(call)
         call.start(now)
+        return True
 
     def _go_full(self) -> None:
         held, self._held = self._held or [], None
@@ -183,20 +222,21 @@ class FastProtocol(GuardedProtocol):
 
     # ── what the call says ──
 
-    def answer(self, call: FastCall, body: bytes) -> None:
+    def answer(self, call: FastCall, body: bytes, now: float) -> None:
         """Send the answer and go on with the connection."""
         self._forget(call)
         call.response_complete = True
-        if self.transport.is_closing():
+        transport = self.transport
+        if transport.is_closing():
             return
-        self.transport.write(_HEAD % (len(body), b"" if call.keep_alive else _CLOSE, body))
+        transport.write(_HEAD % (len(body), b"" if call.keep_alive else _CLOSE, body))
         if not call.keep_alive:
-            self.transport.close()
-        if self.pipeline or self.transport.is_closing():
+            transport.close()
+        if self.pipeline or transport.is_closing():
             self.on_response_complete()
             return
         self.server_state.total_requests += 1
-        self._idle_since = self.loop.time()
+        self._idle_since = now
         if self._idle_timer is None:
             self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look_if_idle)
 
@@ -207,7 +247,7 @@ class FastProtocol(GuardedProtocol):
         is_busy = self._held is not None or (cycle is not None and not cycle.response_complete)
         if self.transport.is_closing() or is_busy or self.timeout_keep_alive_task is not None:
             return
-        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        left = self._idle_since + self.timeout_keep_alive - time.monotonic()
         if left <= 0:
             self.timeout_keep_alive_handler()
         else:
@@ -217,8 +257,8 @@ class FastProtocol(GuardedProtocol):
         """Go on in the full lane, as a request whose body has come."""
         self._forget(call)
         cycle = RequestResponseCycle(
-            scope=self._scope(call.head), transport=self.transport, flow=self.flow, logger=self.logger,
-            access_logger=self.access_logger, access_log=self.access_log,
+            scope=self._scope(call.way, len(call.request)),
+            transport=self.transport, flow=self.flow, logger=self.logger, access_logger=self.access_logger, access_log=self.access_log,
             default_headers=self.server_state.default_headers, message_event=asyncio.Event(),
             expect_100_continue=False, keep_alive=call.keep_alive, on_response=self.on_response_complete,
         )  # fmt: skip
@@ -234,17 +274,18 @@ class FastProtocol(GuardedProtocol):
         task.add_done_callback(self.tasks.discard)
         if begun is not None:
             task.add_done_callback(partial(_drop_unused, begun))
-            task.add_done_callback(lambda _: self._lane.count_out(call.passage))
+            task.add_done_callback(lambda _: call.count_out())
 
-    def _scope(self, head: Head) -> Any:  # noqa: ANN401 - ASGI's own shape
+    def _scope(self, way: Way, size: int) -> Any:  # noqa: ANN401 - ASGI's own shape
         """What uvicorn would have given to the application."""
         kept = self.url, self.headers, self.scope, self.expect_100_continue
-        super().on_message_begin()
+        HttpToolsProtocol.on_message_begin(self)
         scope = cast("Any", self.scope)
-        scope["headers"].extend(head.headers)
+        length = str(size).encode()
+        scope["headers"].extend((key, length if key == b"content-length" else value) for key, value in way.headers)
         self.url, self.headers, self.scope, self.expect_100_continue = kept
-        path = head.url.decode("ascii")
-        return {**scope, "method": "POST", "path": path, "raw_path": head.url, "query_string": b""}
+        path = way.url.decode("ascii")
+        return {**scope, "method": "POST", "path": path, "raw_path": way.url, "query_string": b""}
 
     def _forget(self, call: FastCall) -> None:
         self._watch.remove(call)

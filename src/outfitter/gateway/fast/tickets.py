@@ -1,7 +1,7 @@
-"""What all calls of one tool by one kind of client have in common, worked out once: the decision, the line, the bytes.
+"""What all calls of one tool by one client have in common, worked out once: the decision, the line, the bytes.
 
-A ticket holds for a moment and is then checked against the view it came from; whatever has changed makes a new one or
-none. No ticket means that the full lane handles the call.
+A ticket holds until the configuration or any list of a server changes; then it is worked out again, or there is none
+and the full lane handles the call.
 """
 
 from __future__ import annotations
@@ -15,41 +15,60 @@ from urllib.parse import urlsplit
 import msgspec
 
 from outfitter.catalog import ToolRule
+from outfitter.errors import NotFound
 from outfitter.gateway import modern
+from outfitter.gateway.desk import Desk
+from outfitter.gateway.fast.doors import Door
 from outfitter.gateway.fast.upstreams import Home
 from outfitter.gateway.forwarding import Forwarding
+from outfitter.gateway.limits import Use
 from outfitter.gateway.views import Item, View
 from outfitter.gateway.visitors import Visitor
 from outfitter.policy import Allow
 from outfitter.resolution import PlannedServer
-from outfitter.upstream import Era, HttpWire, Link, Message, StdioWire, mirrored_parameters
+from outfitter.upstream import Connection, Era, HttpWire, Link, Message, StdioWire, mirrored_parameters
 
 MOST_TICKETS = 8192
-_FRESH_SECONDS = 0.05
+_MOMENT = 0.05
 UNUSUAL = frozenset({"progressToken", "traceparent"})
 """What only the full lane sees to, in ``_meta``."""
 _PLAIN_HEADER = re.compile(r"[\x20-\x7e]*")
 _PLAIN_PATH = re.compile(r"[\x21-\x7e]+")
 _encode = msgspec.json.Encoder().encode
-Key = tuple[int, str, str, bytes]
+Key = tuple[Door, str, bytes]
+"""A client, the name of a tool, and ``_meta``."""
 
 
 @dataclass(slots=True, eq=False)
 class Ticket:
     """How a call of one tool is sent. ``head`` and ``home`` are for HTTP, ``pipe`` is for stdio."""
 
-    view: View
     item: Item
+    connection: Connection
     link: Link
     session: str | None
     rules: tuple[tuple[str, tuple[ToolRule, ...]], ...]
     """Those that speak of this tool and look at arguments, with those beside them, each set under its alias."""
     body: bytes
     """The request from after its id to the end of ``_meta``."""
-    checked: float
+    use: Use
+    """Where the agent's calls are counted."""
+    most: int
+    """How many there may be at a time."""
+    stamp: int = -1
+    until: float = 0.0
     head: bytes = b""
     home: Home | None = None
     pipe: StdioWire | None = None
+
+    def borrow(self) -> bool:
+        """Use the link; False when it is not the one that the ticket was made for, or cannot be used now."""
+        link = self.connection.borrow()
+        if link is self.link and self.link.session_id == self.session:
+            return True
+        if link is not None:
+            self.connection.give_back(0.0, is_good=False)
+        return False
 
     def write(self, request_id: int, arguments: bytes) -> bytes:
         """The whole request."""
@@ -67,36 +86,49 @@ class Ticket:
 class TicketBook:
     """The tickets in use, and the homes of the connections they share."""
 
-    _tickets: dict[Key, Ticket] = field(default_factory=dict[Key, Ticket])
+    desk: Desk
     homes: dict[tuple[str, int], Home] = field(default_factory=dict[tuple[str, int], Home])
+    _tickets: dict[Key, Ticket] = field(default_factory=dict[Key, Ticket])
 
-    def find(self, key: Key, view: View, now: float) -> Ticket | None:
+    @property
+    def stamp(self) -> int:
+        """A number that grows with every change that could make a ticket wrong."""
+        return self.desk.seats.generation + self.desk.exchange.changes.count
+
+    def find(self, key: Key, now: float) -> Ticket | None:
         """A ticket that is still good."""
         ticket = self._tickets.get(key)
-        if ticket is None or ticket.view is not view or now - ticket.checked > _FRESH_SECONDS:
-            return None
-        return ticket if ticket.link.session_id == ticket.session and ticket.link.is_usable else None
+        return ticket if ticket is not None and ticket.stamp == self.stamp and now < ticket.until else None
 
-    def make(self, key: Key, view: View, visitor: Visitor, meta: Message, now: float) -> Ticket | None:
-        """A ticket for a tool of the view; None when its calls are not for the fast lane."""
-        listing = view.known("tools/list", visitor)
-        item = None if listing is None else listing.items.get(key[2])
-        if item is None:
+    def make(self, key: Key, visitor: Visitor, meta: Message, now: float) -> Ticket | None:
+        """A ticket for a tool of the client's view; None when its calls are not for the fast lane."""
+        stamp, arrival = self.stamp, key[0].arrival
+        try:
+            view = self.desk.view(arrival.agent, arrival.server)
+        except NotFound:
             return None
-        old = self._tickets.get(key)
-        if old is not None and old.item is item and old.link is _link_of(item) and old.session == old.link.session_id:
-            old.checked = now
-            return old
-        ticket = self._draw(view, item, visitor, meta, now)
+        listing = view.known("tools/list", visitor)
+        item = None if listing is None else listing.items.get(key[1])
+        if item is None or self.desk.keeping.concerns(arrival.agent):
+            return None
+        ticket = self._tickets.get(key)
+        if ticket is None or ticket.item is not item or not ticket.borrow():
+            ticket = self._draw(view, item, visitor, meta)
+        else:
+            ticket.connection.give_back(0.0, is_good=False)
         if ticket is not None:
             if len(self._tickets) >= MOST_TICKETS:
                 self._tickets.clear()
+            ticket.stamp = stamp
+            # A list that is known to be stale is used until it is fetched again, which needs no further change.
+            ticket.until = now + _MOMENT if view.is_stale("tools/list", visitor) else float("inf")
             self._tickets[key] = ticket
         return ticket
 
-    def _draw(self, view: View, item: Item, visitor: Visitor, meta: Message, now: float) -> Ticket | None:
-        link = _link_of(item)
-        if link is None or _is_mirrored(item, visitor):
+    def _draw(self, view: View, item: Item, visitor: Visitor, meta: Message) -> Ticket | None:
+        link, counted = _link_of(item), self.desk.turnstile.use_of(view.seat.plan)
+        # A call that changes lanes would be counted twice by the second.
+        if link is None or counted is None or _is_mirrored(item, visitor):
             return None
         params: Message = {"name": item.name, "_meta": meta} if meta else {"name": item.name}
         asked = Forwarding(item.line, visitor, "tools/call", params).params_for(link)
@@ -109,7 +141,7 @@ class TicketBook:
         rules = _rules_on_arguments(planned, item.name)
         if planned.closed_by(item.name) or not (rules or isinstance(planned.decide(item.name, {}), Allow)):
             return None
-        ticket = Ticket(view, item, link, link.session_id, rules, body, now)
+        ticket = Ticket(item, item.line.connection, link, link.session_id, rules, body, *counted)
         return ticket if self._route(ticket, visitor, dressed[1]) else None
 
     def _route(self, ticket: Ticket, visitor: Visitor, headers: Mapping[str, str]) -> bool:

@@ -7,16 +7,29 @@ can read like any response, from its first byte or from where it is. Where may b
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import httptools
 
+from outfitter.gateway.fast.heads import Heads
+
 MOST_PER_HOST = 256
+_MOST_HEADS = 256
 _KEEP_SECONDS = 4.0
+_OK = 200
 _MUCH = 256 * 1024
 FindAddresses = Callable[[str, int], Awaitable[list[str]]]
+
+
+class _Said(NamedTuple):
+    """What the head of a response says."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    is_plain: bool
 
 
 class Upstream(asyncio.Protocol):
@@ -29,26 +42,35 @@ class Upstream(asyncio.Protocol):
         self.on_change: Callable[[Upstream], None] | None = None
         self.idle_since = 0.0
         self.is_lost = False
-        self.parser = httptools.HttpResponseParser(self)
+        self.pieces: list[bytes] = []
+        self._parser = httptools.HttpResponseParser(self)
+        self._first: bytes | None = None
         self.begin()
 
     def begin(self) -> None:
         """Be ready for the next response."""
         self.status = 0
+        self.is_plain = True
+        """Whether the response is JSON and nothing else, as far as its head has come."""
         self.headers: list[tuple[bytes, bytes]] = []
-        self.pieces: list[bytes] = []
         self.size = 0
-        self.is_whole = False
-        self.may_stay = False
+        self.is_whole = self.may_stay = False
+        if self.pieces:
+            self.pieces = []
 
     def send(self, data: bytes, on_change: Callable[[Upstream], None]) -> None:
         """Write a whole request."""
         self.on_change = on_change
+        self._first = None
         cast("asyncio.Transport", self.transport).write(data)
 
     def header(self, name: bytes) -> bytes | None:
         """The first value of a header."""
         return next((value for key, value in self.headers if key.lower() == name), None)
+
+    def body(self) -> bytes:
+        """What has come of the body."""
+        return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
 
     def end(self) -> None:
         """The response is not needed any more: keep the connection if it is whole, close it otherwise."""
@@ -70,14 +92,28 @@ class Upstream(asyncio.Protocol):
         if self.on_change is None or self.is_whole:
             self._lose()
             return
+        if self._first is None:
+            known = self.home.heads.find(data)
+            if known is not None:
+                (self.status, self.headers, self.is_plain), body = known
+                self.pieces.append(body)
+                self.is_whole = self.may_stay = True
+                self.on_change(self)
+                return
+            self._first = data
+        else:
+            self._first = b""
+        self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
         try:
-            self.parser.feed_data(data)
+            self._parser.feed_data(data)
         except httptools.HttpParserError:
             if not self.is_whole:
                 self._lose()
                 return
             self.may_stay = False
-        if self.status:
+        if self.status and self.on_change is not None:
             self.on_change(self)
 
     def _lose(self) -> None:
@@ -107,11 +143,15 @@ class Upstream(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """The head is whole; an interim one is passed over."""
-        status = self.parser.get_status_code()
-        if status >= 200:  # noqa: PLR2004 - what is below is said before the response
-            self.status = status
-        else:
+        status = self._parser.get_status_code()
+        if status < 200:  # noqa: PLR2004 - what is below is said before the response
             self.headers = []
+            self._first = b""
+            return
+        self.status = status
+        kind = self.header(b"content-type") or b""
+        is_json = kind.lower().startswith(b"application/json")
+        self.is_plain = status == _OK and is_json and self.header(b"content-encoding") is None
 
     def on_body(self, body: bytes) -> None:
         """Keep a piece; a reader that is slow stops the server."""
@@ -120,9 +160,12 @@ class Upstream(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The response is whole."""
-        if self.status:
-            self.is_whole = True
-            self.may_stay = self.parser.should_keep_alive()
+        if not self.status:
+            return
+        self.is_whole = True
+        self.may_stay = self._parser.should_keep_alive()
+        if self._first and self.may_stay and self.is_plain:
+            self.home.heads.keep(self._first, self.size, _Said(self.status, self.headers, self.is_plain))
 
 
 @dataclass(slots=True, eq=False)
@@ -133,6 +176,7 @@ class Home:
     port: int
     find_addresses: FindAddresses
     seconds: float
+    heads: Heads[_Said] = field(default_factory=lambda: Heads[_Said](_MOST_HEADS))
     _idle: list[Upstream] = field(default_factory=list[Upstream])
     _open: set[Upstream] = field(default_factory=set[Upstream])
 
@@ -155,7 +199,7 @@ class Home:
 
     def keep(self, upstream: Upstream) -> None:
         """Take a connection back."""
-        upstream.idle_since = asyncio.get_running_loop().time()
+        upstream.idle_since = time.monotonic()
         self._idle.append(upstream)
 
     def forget(self, upstream: Upstream) -> None:

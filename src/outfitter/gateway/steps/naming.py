@@ -11,9 +11,9 @@ async def find_tool(asked: Asked, go_on: Next) -> Message:
     """Find the tool in the agent's own list; everything else is unknown."""
     given = asked.params.get("name")
     if not isinstance(given, str):
-        raise Rejected("tools/call needs a name", rpc_code=INVALID_PARAMS)
+        raise Rejected("tools/call needs a name", rpc_code=INVALID_PARAMS, status=400)
     if not isinstance(asked.params.get("arguments", {}), dict):
-        raise Rejected("the arguments must be an object", rpc_code=INVALID_PARAMS)
+        raise Rejected("the arguments must be an object", rpc_code=INVALID_PARAMS, status=400)
     listing = await asked.view.listing("tools/list", asked.visitor)
     asked.item = listing.items.get(given)
     if asked.item is None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import msgspec
 
 from outfitter.calls import redact
+from outfitter.catalog import NOTHING_KEPT, Agent, RecordRule
 from outfitter.errors import OutfitterError, StorageUnavailable, UpstreamError
 from outfitter.gateway.asked import Asked, Next
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
@@ -22,6 +23,7 @@ from outfitter.policy import Allow, Deny
 from outfitter.upstream import Message
 
 _LONGEST_KEPT = 64 * 1024
+_REFUSED = frozenset({400, 429, 503})
 _TOLD: Mapping[str, Result] = {
     "denied": "denied",
     "approval_required": "denied",
@@ -32,14 +34,25 @@ _TOLD: Mapping[str, Result] = {
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Whose arguments and results are kept, redacted; nobody's, unless said."""
+    """Whose arguments and results are kept, redacted: those of the agents whose own rule says so, and of those here."""
 
     arguments: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
+    find: Callable[[str], Agent] = field(default=Agent)
+    """The agent of a name, in the configuration of the moment."""
+
+    def by(self, find: Callable[[str], Agent]) -> Keeping:
+        """The same, with the agents' own rules found here."""
+        return replace(self, find=find)
+
+    def of(self, agent: Agent) -> RecordRule:
+        """What is kept of this agent's calls."""
+        name, own = agent.name, agent.records
+        return RecordRule(own.arguments or name in self.arguments, own.results or name in self.results)
 
     def concerns(self, agent: str) -> bool:
         """Whether anything of this agent's calls is kept."""
-        return agent in self.arguments or agent in self.results
+        return self.of(self.find(agent)) != NOTHING_KEPT
 
 
 @dataclass(slots=True)
@@ -101,17 +114,18 @@ class Recording:
             bytes_in=bytes_in, bytes_out=len(text), digest=digest,
             trace_id=trace.trace_id if trace else asked.call_id,
             span_id=trace.span_id if trace else "", parent_id=trace.parent_id if trace else "",
+            trace_flags=trace.flags if trace else "",
             arguments=self._kept_arguments(asked), result=self._kept_result(asked, found.answer),
         )  # fmt: skip
 
     def _kept_arguments(self, asked: Asked) -> msgspec.Raw | None:
-        if asked.visitor.principal.agent not in self.keeping.arguments:
+        if not self.keeping.of(asked.view.seat.plan.agent).arguments:
             return None
         schema = None if asked.item is None else as_object(asked.item.shown.get("inputSchema"))
         return _kept(redact(asked.arguments, cast("Any", schema)))
 
     def _kept_result(self, asked: Asked, answer: object) -> msgspec.Raw | None:
-        if asked.visitor.principal.agent not in self.keeping.results or not isinstance(answer, dict):
+        if not self.keeping.of(asked.view.seat.plan.agent).results or not isinstance(answer, dict):
             return None
         return _kept(redact(cast("Message", answer)))
 
@@ -150,8 +164,8 @@ def _found_of(asked: Asked, error: OutfitterError) -> _Found:
     if isinstance(error, Rejected):
         said = as_object(error.data).get("code")
         code = said if isinstance(said, str) else str(error.rpc_code)
-        is_unknown = asked.item is None and isinstance(asked.params.get("name"), str)
-        outcome: Result = "refused" if error.status in {429, 503} else "unknown" if is_unknown else "failed"
+        is_refused = asked.decision is None and error.status in _REFUSED
+        outcome: Result = "refused" if is_refused else "unknown" if asked.item is None else "failed"
         return _Found(outcome, code, shown)
     if isinstance(error, UpstreamError):
         return _Found("failed", str(error.rpc_code), shown)

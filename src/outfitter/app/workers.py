@@ -1,0 +1,83 @@
+"""Several processes behind one port, each a whole gateway with a loop, connections and children of its own.
+
+What one gateway does is ``serving``; how the processes are kept is ``crew``; how a request gets to the worker that
+knows its client is the gateway's ``relaying``.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from outfitter.app.news import News
+from outfitter.app.serving import NEWS, GatewayOptions, run_gateway, the_one_in
+from outfitter.app.settings import Settings
+from outfitter.errors import Invalid
+
+if TYPE_CHECKING:
+    from outfitter.gateway import Address, Relay
+
+_COMMAND = (sys.executable, "-m", "outfitter", "up", "--worker")
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """What a worker is told, on its standard input: nothing of it stands on a command line."""
+
+    settings: Settings
+    options: GatewayOptions
+    relay: Relay
+
+
+async def run_workers(
+    settings: Settings,
+    environment: Mapping[str, str],
+    options: GatewayOptions,
+    on_ready: Callable[[Address], None],
+    *,
+    count: int,
+) -> None:
+    """Serve every agent of the catalog by so many processes until told to stop; ``on_ready`` hears where."""
+    from outfitter.app.crew import Crew
+    from outfitter.gateway import Relay, holding, open_recorder
+
+    state = settings.state.resolve()
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (
+        holding(options.address, is_open=options.is_open) as address,
+        tempfile.TemporaryDirectory(prefix="workers-", dir=state) as folder,
+    ):
+        relays = (Relay(Path(folder), number, count) for number in range(count))
+        told = replace(options, port=address.port)
+        plain = replace(settings, database=None)  # a secret is not written anywhere; they have the environment too
+        errands = [pickle.dumps(_Errand(plain, told, relay)) for relay in relays]
+        try:
+            await Crew(_COMMAND, environment).work(errands, lambda: on_ready(address))
+        except BaseExceptionGroup as several:
+            raise the_one_in(several) from None
+        finally:
+            News(state / NEWS).end()
+    async with open_recorder(state, database=settings.database):
+        pass  # what the last of them left in the journal goes to the database
+
+
+async def run_worker() -> None:
+    """Be one of them: do what is told on the standard input, until it ends."""
+    try:
+        errand = cast("_Errand", pickle.load(sys.stdin.buffer))  # noqa: S301 - from the process that started this one
+    except (EOFError, pickle.UnpicklingError):
+        raise Invalid("a worker is started by 'outfitter up --workers'") from None
+    settings = replace(errand.settings, database=Settings.read(os.environ).database)
+    await run_gateway(settings, os.environ, errand.options, _tell_ready, errand.relay)
+
+
+def _tell_ready(_address: Address) -> None:
+    """Say it once; what else is printed goes where errors go."""
+    os.write(1, b"ready\n")
+    os.dup2(2, 1)
