@@ -402,4 +402,52 @@ PROMISES: tuple[Promise, ...] = (
     Promise("F29", "Out of files it sends away and recovers.", "cases"),
     Promise("F30", "Above the memory limit no new call is taken.", "cases"),
     Promise("F31", "A port in use is told and nothing is half started.", "cases"),
+    Promise(
+        "ACCESS-ROLES",
+        "Every role may do what one table says and nothing else; a bound token is for its agent alone.",
+        "coordinator",
+    ),
+    Promise(
+        "ACCESS-TOKENS",
+        "API tokens are shown once, kept as digests, scoped, expiring and revocable; every refusal is the same.",
+        "coordinator",
+    ),
+    Promise(
+        "ACCESS-FIRST",
+        "An empty database gives one admin token, once, whoever starts first; no default secret exists.",
+        "coordinator",
+    ),
+    Promise(
+        "ACCESS-BINDING",
+        "Without tokens nothing listens beyond loopback, and what needs an admin still needs a token.",
+        "coordinator",
+    ),
+    Promise(
+        "ACCESS-JWT",
+        "A provider's token holds only with the pinned issuer, audience, algorithm and a published key.",
+        "coordinator",
+    ),
+    Promise(
+        "ACCESS-GATEWAY",
+        "Registry tokens open gateways from memory; a revoked one ends within a second everywhere.",
+        "coordinator",
+    ),
+    Promise(
+        "ACCESS-CANARY", "No token or part of its secret is in logs, errors, reprs or the database.", "coordinator"
+    ),
+    Promise(
+        "GW-AUDIT-ONCE", "A process killed while it fills the database leaves no record out and none twice.", "gateway"
+    ),
+    Promise("GW-AUDIT-DAYS", "Records older than the days they are kept are removed in small pieces.", "gateway"),
+    Promise("GW-AUDIT-OLD", "An audit file of an earlier layout is read and brought up to date in place.", "gateway"),
+    Promise(
+        "GW-AUDIT-AWAY", "While the database is away calls go on, and their records arrive when it is back.", "gateway"
+    ),
+    Promise("GW-AUDIT-SHARED", "Gateways with journals of their own share one database.", "gateway"),
+    Promise("GW-AUDIT-SECRET", "No text about the database holds its password.", "gateway"),
+    Promise(
+        "GW-RECORD-RULE",
+        "An agent's own rule says what its records keep, in both lanes, and a changed catalog changes it.",
+        "gateway",
+    ),
 )

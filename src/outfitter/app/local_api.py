@@ -6,35 +6,34 @@ only (a run's credentials) ends with the command. Neighbours: ``serving`` runs t
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import Any, TypeAlias
 
+from outfitter.app.registry_place import KEYS, registry_url
 from outfitter.app.settings import Settings
 
-if TYPE_CHECKING:
-    from outfitter.coordinator import Api
-
-DATABASE, KEYS = "registry.sqlite", "registry.keys"
-
-
-def has_registry(settings: Settings) -> bool:
-    """Whether there is a registry here, without opening it."""
-    return (settings.state / DATABASE).exists()
+Message: TypeAlias = MutableMapping[str, Any]
+App: TypeAlias = Callable[
+    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
+]
+"""An ASGI application."""
 
 
 @asynccontextmanager
-async def open_local_api(settings: Settings) -> AsyncGenerator[Api]:
+async def open_local_api(settings: Settings) -> AsyncGenerator[App]:
     """The API of this machine's registry, as an ASGI application; a first use makes the database."""
     from outfitter.coordinator import Office, make_api, open_access, open_coordinator
     from outfitter.storage import KeyRing, open_audit, open_database
 
     settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    url = f"sqlite:///{settings.state / DATABASE}"
+    # A command ends while the registry is still being followed; that such a reading breaks off is nobody's concern.
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     audit = open_audit(settings.state, settings.database)
     try:
         async with (
-            open_database(url, KeyRing(settings.state / KEYS)) as database,
+            open_database(registry_url(settings), KeyRing(settings.state / KEYS)) as database,
             open_coordinator(database, audit=audit) as coordinator,
             open_access(database.tokens, is_open=True) as access,
         ):

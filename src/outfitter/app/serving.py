@@ -1,5 +1,6 @@
-"""The gateway of a catalog: seats from the resolver, tokens from a file, a new catalog taken over while it runs.
+"""The gateway of a catalog: seats from the resolver, a new catalog taken over while it runs.
 
+Where the catalog comes from is one of two: the folder itself (``following``), or the registry beside it (``service``).
 A changed catalog is loaded and checked beside the one in use. A bad one changes nothing and is told once.
 """
 
@@ -11,32 +12,26 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
+from outfitter.app.first_start import token_book
+from outfitter.app.groups import the_one_in
 from outfitter.app.live import arm_plan, make_pool
 from outfitter.app.news import News
+from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import ALONE, Share
 from outfitter.catalog import Catalog
-from outfitter.errors import OutfitterError
+from outfitter.errors import OutfitterError, UnknownAgent
 from outfitter.resolution import resolve
 from outfitter.storage import CatalogFolder
 
 if TYPE_CHECKING:
-    from outfitter.gateway import Address, Desk, Gate, Recorder, Relay, Seat, TokenBook, Watch
+    from outfitter.gateway import Address, Desk, Gate, Relay, Seat, TokenSource
 
 _log = logging.getLogger(__name__)
-_LOOK_SECONDS = 1.0
 NEWS = "gateway.json"
 MakeSeat = Callable[[str], "Seat"]
-
-
-def token_book(settings: Settings) -> TokenBook:
-    """The tokens of this machine's gateway."""
-    from outfitter.gateway import TokenBook
-
-    return TokenBook(settings.state / "tokens.json")
 
 
 def seat_maker(catalog: Catalog, environment: Mapping[str, str], settings: Settings, share: Share = ALONE) -> MakeSeat:
@@ -54,107 +49,175 @@ def seat_maker(catalog: Catalog, environment: Mapping[str, str], settings: Setti
     return make
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayOptions:
-    """How the gateway is to be run."""
+def _nobody(agent: str) -> Seat:
+    """The seats before there is a catalog."""
+    raise UnknownAgent(f"no agent '{agent}' yet")
 
-    host: str = "127.0.0.1"
-    port: int = 8700
-    hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
-    is_open: bool = False
-    """Let everyone on this machine in without a token."""
-    keep_arguments: tuple[str, ...] = ()
-    """Agents whose arguments are kept in the records, redacted."""
-    keep_results: tuple[str, ...] = ()
-    """Agents whose results are kept in the records, redacted."""
-    concurrent_calls: int = 256
-    calls_per_second: float | None = None
-    most_memory: int | None = None
-    """Bytes above which no new calls are taken."""
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
+
+class Source(Protocol):
+    """Where the catalog and the tokens come from, and what else is served beside the gateway."""
 
     @property
-    def address(self) -> Address:
-        """Where it listens."""
-        from outfitter.gateway import Address
+    def tokens(self) -> TokenSource:
+        """Who may come in."""
+        ...
 
-        return Address(self.host, self.port, self.tls_cert, self.tls_key)
+    def first(self) -> Catalog | None:
+        """The catalog to begin with; None when it comes later."""
+        ...
 
-    def watch(self, recorder: Recorder, share: Share = ALONE) -> Watch:
-        """Who records and counts."""
-        from outfitter.gateway import Keeping, Limits, Turnstile, Watch
+    async def run(self, desk: Desk, swap: Callable[[Catalog], None]) -> None:
+        """Follow the catalog until the desk closes; a changed one is given to ``swap``."""
+        ...
 
-        rate = None if self.calls_per_second is None else share.of_rate(self.calls_per_second)
-        limits = Limits(share.of_calls(self.concurrent_calls), rate)
-        keeping = Keeping(frozenset(self.keep_arguments), frozenset(self.keep_results))
-        return Watch(recorder, Turnstile(limits, self.most_memory), keeping)
+    async def wait(self) -> None:
+        """Return when there is a catalog to serve."""
+        ...
+
+    def told(self, address: Address) -> Started:
+        """What whoever started it is told."""
+        ...
+
+    def ready(self) -> tuple[int, str]:
+        """Status and text of ``/ready``, as far as the source knows."""
+        ...
+
+    def aside(self, scope: Mapping[str, Any], pages: frozenset[str]) -> Any:  # noqa: ANN401 - an ASGI application
+        """Who answers a request in the place of the gateway; None when nobody does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSource:
+    """The catalog folder itself, and the tokens of a file: no registry, no API."""
+
+    settings: Settings
+    news: News
+    tokens: TokenSource
+
+    def first(self) -> Catalog:
+        """The folder's catalog; the errors of bad files."""
+        return CatalogFolder(self.settings.catalog).load()
+
+    async def run(self, desk: Desk, swap: Callable[[Catalog], None]) -> None:
+        """Follow the folder."""
+        import anyio
+        import anyio.to_thread
+
+        from outfitter.app.following import follow_folder, state_of
+
+        async def take(catalog: Catalog, _seen: str) -> None:
+            swap(catalog)
+
+        seen = await anyio.to_thread.run_sync(state_of, self.settings.catalog)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow_folder, CatalogFolder(self.settings.catalog), take, self.news, seen)
+            await desk.closing.wait()
+            tasks.cancel_scope.cancel()
+
+    async def wait(self) -> None:
+        """Nothing is waited for."""
+
+    def told(self, address: Address) -> Started:
+        """The agents of the folder."""
+        return folder_told(self.settings, address)
+
+    def ready(self) -> tuple[int, str]:
+        """Nothing can be missing."""
+        return 200, "ready"
+
+    def aside(self, scope: Mapping[str, Any], pages: frozenset[str]) -> None:
+        """Nobody else is served."""
+
+
+def folder_told(settings: Settings, address: Address) -> Started:
+    """What is told of a gateway that serves the folder itself."""
+    agents = tuple(sorted(CatalogFolder(settings.catalog).load().agents))
+    return Started(address, agents, has_tokens=bool(token_book(settings).records()))
 
 
 async def run_gateway(
     settings: Settings,
     environment: Mapping[str, str],
     options: GatewayOptions,
-    on_ready: Callable[[Address], None] | None = None,
+    on_ready: Callable[[Started], None] | None = None,
     relay: Relay | None = None,
 ) -> None:
     """Serve every agent of the catalog until told to stop; ``on_ready`` hears where it listens.
 
     With a ``relay`` it is one worker of several, and ends when its standard input does.
     """
+    news = News(settings.state / NEWS, os.getpid() if relay is None else os.getppid())
+    source: Source
+    if options.uses_files:
+        source = FolderSource(settings, news, token_book(settings))
+    else:
+        from outfitter.app.service import Service
+
+        source = Service(settings, environment, options, news, is_first=relay is None or relay.number == 0)
+    run = _Run(settings, environment, options, source, news, relay)
     try:
-        await _run(settings, environment, options, on_ready or (lambda _address: None), relay)
+        await run.serve(on_ready or (lambda _started: None))
     except BaseExceptionGroup as several:
         raise the_one_in(several) from None
 
 
-def the_one_in(error: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What a group of one was about."""
-    if len(error.exceptions) != 1:
-        return error
-    inner = error.exceptions[0]
-    return (
-        the_one_in(cast("BaseExceptionGroup[BaseException]", inner)) if isinstance(inner, BaseExceptionGroup) else inner
-    )
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of the gateway."""
 
+    settings: Settings
+    environment: Mapping[str, str]
+    options: GatewayOptions
+    source: Source
+    news: News
+    relay: Relay | None
 
-async def _run(
-    settings: Settings,
-    environment: Mapping[str, str],
-    options: GatewayOptions,
-    on_ready: Callable[[Address], None],
-    relay: Relay | None,
-) -> None:
-    import anyio
+    async def serve(self, on_ready: Callable[[Started], None]) -> None:
+        """From the first file to the last call."""
+        import anyio
 
-    from outfitter.app.telemetry import tracing
-    from outfitter.gateway import HttpFront, open_desk, open_recorder, serving
+        from outfitter.app.telemetry import tracing
+        from outfitter.gateway import open_desk, open_recorder
 
-    tokens = None if options.is_open else token_book(settings)
-    folder = CatalogFolder(settings.catalog)
-    share = ALONE if relay is None else Share(relay.number, relay.count)
-    make = partial(seat_maker, environment=environment, settings=settings, share=share)
-    first, pool = make(folder.load()), partial(make_pool, settings)
-    async with (
-        open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
-        tracing(recorder, environment),
-        open_desk(first, tokens, pool, watch=options.watch(recorder, share)) as desk,
-        anyio.create_task_group() as group,
-    ):
-        news = News(settings.state / NEWS, os.getpid() if relay is None else os.getppid())
-        front = HttpFront(desk, _gate(desk, options, news), relay)
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async with serving(front, options.address, record=recorder.record) as address:
-                group.start_soon(_follow, folder, desk, make, news)
-                news.begin(address)
-                on_ready(address)
-                await _hear_the_end(signals, is_worker=relay is not None)
-                desk.turnstile.is_closing = True
-                desk.closing.set()
-        if relay is None:
-            news.end()
-        group.cancel_scope.cancel()
+        settings, options, catalog = self.settings, self.options, self.source.first()
+        share = ALONE if self.relay is None else Share(self.relay.number, self.relay.count)
+        make = partial(seat_maker, environment=self.environment, settings=settings, share=share)
+        tokens = None if options.is_open else self.source.tokens
+        first, pool = _nobody if catalog is None else make(catalog), partial(make_pool, settings)
+        async with (
+            open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
+            tracing(recorder, self.environment),
+            open_desk(first, tokens, pool, watch=options.watch(recorder, share)) as desk,
+            anyio.create_task_group() as group,
+        ):
+            run = partial(self.source.run, desk, lambda catalog: desk.seats.swap(make(catalog)))
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                await self._listen(desk, signals, lambda: group.start_soon(run), on_ready)
+            if self.relay is None:
+                self.news.end()
+
+    async def _listen(
+        self,
+        desk: Desk,
+        signals: AsyncIterator[signal.Signals],
+        start: Callable[[], object],
+        on_ready: Callable[[Started], None],
+    ) -> None:
+        """Answer on the port until told to stop. The port comes first: when it is in use, nothing is begun."""
+        from outfitter.gateway import HttpFront, serving
+
+        gate = _gate(desk, self.options, self.news, self.source)
+        aside = partial(self.source.aside, pages=frozenset(gate.pages))
+        front = HttpFront(desk, gate, self.relay, aside)
+        async with serving(front, self.options.address, record=desk.recorder.record) as address:
+            start()
+            await self.source.wait()
+            self.news.begin(address)
+            on_ready(self.source.told(address))
+            await _hear_the_end(signals, is_worker=self.relay is not None)
+            desk.turnstile.is_closing = True
+            desk.closing.set()
 
 
 async def _hear_the_end(signals: AsyncIterator[signal.Signals], *, is_worker: bool) -> None:
@@ -174,7 +237,7 @@ async def _hear_the_end(signals: AsyncIterator[signal.Signals], *, is_worker: bo
         group.cancel_scope.cancel()
 
 
-def _gate(desk: Desk, options: GatewayOptions, news: News) -> Gate:
+def _gate(desk: Desk, options: GatewayOptions, news: News, source: Source) -> Gate:
     """The door with its pages. Numbers are for this machine, or for those with an admin token."""
     from outfitter.errors import StorageUnavailable
     from outfitter.gateway import Gate, Page
@@ -186,7 +249,8 @@ def _gate(desk: Desk, options: GatewayOptions, news: News) -> Gate:
             desk.recorder.prepare()
         except StorageUnavailable:
             return 503, "calls cannot be recorded"
-        return 200, "ready; a changed catalog is not used" if news.problem else "ready"
+        status, text = source.ready()
+        return status, f"{text}; a changed catalog is not used" if news.problem else text
 
     metrics = desk.recorder.metrics
     metrics.gauges["outfitter_configuration_good"] = (
@@ -199,41 +263,3 @@ def _gate(desk: Desk, options: GatewayOptions, news: News) -> Gate:
         "/metrics": Page(lambda: (200, metrics.text()), is_private),
     }
     return Gate(desk.tokens, options.hosts, options.origins, pages, desk.refuse_call, metrics.count_turned)
-
-
-async def _follow(folder: CatalogFolder, desk: Desk, make: Callable[[Catalog], MakeSeat], news: News) -> None:
-    """Take a changed catalog over when it is whole and right; keep the last good one otherwise."""
-    import anyio
-    import anyio.to_thread
-
-    seen = await anyio.to_thread.run_sync(_state_of, folder.path)
-    while True:
-        await anyio.sleep(_LOOK_SECONDS)
-        now = await anyio.to_thread.run_sync(_state_of, folder.path)
-        if now is None or now == seen:
-            continue
-        seen = now
-        try:
-            desk.seats.swap(make(await anyio.to_thread.run_sync(folder.load)))
-        except OutfitterError as error:
-            _log.warning("the changed catalog is not used: %s", error)
-            news.tell(str(error))
-        else:
-            _log.warning("the changed catalog is in use")
-            news.tell("")
-
-
-def _state_of(path: Path) -> tuple[tuple[str, int, int], ...] | None:
-    """Which files there are, and which versions of them; None when it cannot be seen now."""
-    found: list[tuple[str, int, int]] = []
-    try:
-        files = sorted(path.rglob("*"))
-    except OSError:  # too many open files, for instance: looked at again in a moment
-        return None
-    for file in files:
-        try:
-            stat = file.stat()
-        except OSError:
-            continue
-        found.append((str(file), stat.st_mtime_ns, stat.st_size))
-    return tuple(found)

@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from outfitter.app.groups import the_one_in
 from outfitter.app.news import News
-from outfitter.app.serving import NEWS, GatewayOptions, run_gateway, the_one_in
+from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
+from outfitter.app.serving import NEWS, folder_told, run_gateway
 from outfitter.app.settings import Settings
 from outfitter.errors import Invalid
 
@@ -39,7 +41,7 @@ async def run_workers(
     settings: Settings,
     environment: Mapping[str, str],
     options: GatewayOptions,
-    on_ready: Callable[[Address], None],
+    on_ready: Callable[[Started], None],
     *,
     count: int,
 ) -> None:
@@ -57,8 +59,10 @@ async def run_workers(
         told = replace(options, port=address.port)
         plain = replace(settings, database=None)  # a secret is not written anywhere; they have the environment too
         errands = [pickle.dumps(_Errand(plain, told, relay)) for relay in relays]
+        if settings.database is not None:
+            environment = {**environment, "OUTFITTER_DATABASE": settings.database.reveal()}
         try:
-            await Crew(_COMMAND, environment).work(errands, lambda: on_ready(address))
+            await Crew(_COMMAND, environment).work(errands, lambda: on_ready(_told(settings, options, address)))
         except BaseExceptionGroup as several:
             raise the_one_in(several) from None
         finally:
@@ -77,7 +81,20 @@ async def run_worker() -> None:
     await run_gateway(settings, os.environ, errand.options, _tell_ready, errand.relay)
 
 
-def _tell_ready(_address: Address) -> None:
+def _told(settings: Settings, options: GatewayOptions, address: Address) -> Started:
+    """What the workers serve, as far as this process knows."""
+    if options.uses_files:
+        return folder_told(settings, address)
+    from outfitter.app.service import snapshot_told
+    from outfitter.app.snapshot import read_snapshot
+
+    found = read_snapshot(settings)
+    return Started(address) if found is None else snapshot_told(found, address)
+
+
+def _tell_ready(started: Started) -> None:
     """Say it once; what else is printed goes where errors go."""
+    if started.admin_token is not None:
+        os.write(2, f"{FIRST_TOKEN}\n  {started.admin_token}\n".encode())
     os.write(1, b"ready\n")
     os.dup2(2, 1)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Generator, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from outfitter.cli.api_client import Asking, Opened
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+    from outfitter.app import App
+
 _SECONDS = 60.0
 _PIECE = 64 * 1024
+Message: TypeAlias = MutableMapping[str, Any]
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-Message = MutableMapping[str, Any]
-App = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
-    Awaitable[None],
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +50,11 @@ class HttpCarrier:
             raise Invalid("--server holds a name or a password", hint="put the token into OUTFITTER_TOKEN")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK and not is_plain_allowed:
             hint = "use https, or say --plain-http if the network between is yours"
-            raise Forbidden(f"the token would go to {parts.hostname!a} in clear", hint=hint)
+            raise Forbidden(f"tokens and documents would go to {parts.hostname!a} in clear", hint=hint)
         return cls(parts)
 
     @contextmanager
-    def open(self, asking: Asking) -> Iterator[Opened]:
+    def open(self, asking: Asking) -> Generator[Opened]:
         """The answer of the service, as long as the block lasts."""
         connection = self._connect()
         try:
@@ -82,14 +80,16 @@ class HttpCarrier:
         return http.client.HTTPConnection(host, self.url.port, timeout=self.seconds)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self) -> Generator[None]:
         """What goes wrong on the way, as an error of ours. The address has no secret in it."""
         place = self.url.geturl()
         try:
             yield
         except ssl.SSLCertVerificationError as error:
             hint = "name the file of your authority in SSL_CERT_FILE"
-            raise Unavailable(f"its certificate is not trusted: {error.verify_message}", where=place, hint=hint) from None
+            raise Unavailable(
+                f"its certificate is not trusted: {error.verify_message}", where=place, hint=hint
+            ) from None
         except OSError as error:
             hint = "is the service running, and is --server right?"
             why = error.strerror or str(error) or type(error).__name__
@@ -106,7 +106,7 @@ class InnerCarrier:
     app: App = field(repr=False)
 
     @contextmanager
-    def open(self, asking: Asking) -> Iterator[Opened]:
+    def open(self, asking: Asking) -> Generator[Opened]:
         """The answer of the application, as long as the block lasts."""
         exchange = self.portal.call(_begin, asking)
         work = self.portal.start_task_soon(exchange.run, self.app)

@@ -61,7 +61,7 @@ def _read(problem: Mapping[str, Any], status: int) -> OutfitterError:
     error = _make(kind, problem, status)
     error.trail = _trail(str(problem.get("pointer", "")))
     if not error.where and error.trail:
-        error.locate("the document", problem.get("line"), str(problem["pointer"]))
+        error.locate("the document", None, str(problem["pointer"]))
     return error
 
 

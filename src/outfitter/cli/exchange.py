@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -106,8 +107,18 @@ def _import_json(incoming: _Incoming, merge: Merge, written: Sequence[Path], *, 
     }
 
 
+class _Target(click.Choice[str]):
+    """A format, or where the registry is to be written as a catalog folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's
+        """A folder has a slash in its name or is there already, so that a misspelt format makes none."""
+        if value not in _FORMATS and (value == "-" or "/" in value or Path(value).is_dir()):
+            return str(value)
+        return super().convert(value, param, ctx)
+
+
 @click.command("export")
-@click.argument("target", metavar="FORMAT", type=click.Choice(_FORMATS))
+@click.argument("target", metavar="FORMAT|DIR|-", type=_Target(_FORMATS))
 @click.option("--agent", shell_complete=complete_names("agents"), help="Only this agent's servers, as it gets them.")
 @click.option(
     "--server", "servers", multiple=True, shell_complete=complete_names("servers"), help="Only these servers."
@@ -122,12 +133,21 @@ def export_command(
     With --agent, aliases, headers and tool filters are what that agent gets. Secrets stay references in the other
     program's own syntax.
 
+    A folder (DIR) instead of a format gets the whole registry as a catalog, - prints it in one piece. What is no
+    reference in it is masked.
+
     \b
     Examples:
       outfitter export claude-code --agent tester
       outfitter export codex --agent lead -o config.toml
       outfitter export squad
+      outfitter export ./backup
     """
+    if target not in _FORMATS:
+        from outfitter.cli.catalog_sync import export_catalog
+
+        export_catalog(target, as_json=as_json)
+        return
     text, notes = _render_export(target, agent, servers, output)
     if output is not None:
         write_files({output: text})

@@ -12,15 +12,34 @@ from typing import NoReturn
 
 import click
 
-from outfitter.errors import Conflict, Forbidden, Invalid, McpError, NotFound, OutfitterError, Refused, Unavailable
+from outfitter.errors import (
+    Conflict,
+    Forbidden,
+    InUse,
+    Invalid,
+    McpError,
+    NotFound,
+    OutfitterError,
+    Refused,
+    Unavailable,
+)
 
 COMMANDS = {
     "init": ("setup", "Make a catalog folder."),
     "demo": ("setup", "Write the demo catalog and explain what each of its agents gets."),
     "validate": ("inspect", "Check every file, ref, header and filter of the catalog."),
-    "servers": ("inspect", "List or show the registry's MCP servers."),
-    "capabilities": ("inspect", "List or show capabilities."),
-    "agents": ("inspect", "List or show agents."),
+    "servers": ("registry_entries", "The MCP servers: list, show, add, edit, approve, remove, undo."),
+    "capabilities": ("registry_entries", "What several agents share: list, show, add, edit, remove, undo."),
+    "agents": ("registry_entries", "The agents: list, show, resolve, add, edit, remove, undo."),
+    "resolve": ("registry_trying", "Say what a change of the registry would do to an agent; nothing is stored."),
+    "runs": ("registry_runs", "Start, list, show and stop runs of agents."),
+    "sessions": ("registry_runs", "List sessions, and show one with those it started."),
+    "tokens": ("registry_tokens", "Issue, list and revoke the tokens of the registry's API."),
+    "audit": ("registry_audit", "Look at recorded calls, and at who changed the registry."),
+    "events": ("registry_audit", "Show what happens in the registry as it happens."),
+    "api": ("registry_trying", "Print a page of the registry's API as it is."),
+    "apply": ("catalog_sync", "Make the registry like a catalog folder: the plan first, then all or nothing."),
+    "drift": ("catalog_sync", "Say where the registry and a catalog folder differ."),
     "explain": ("explain", "Say what an agent gets, and where each value comes from."),
     "why-not": ("explain", "Say why an agent lacks a tool, a header or a server."),
     "connect": ("live", "Connect an agent's servers and say how it went."),
@@ -29,7 +48,7 @@ COMMANDS = {
     "up": ("serving", "Run the gateway: one MCP endpoint for every agent."),
     "gateway": ("gateway_stdio", "Be an agent's endpoint on stdin and stdout, for clients that start commands."),
     "connect-client": ("clients", "Point Claude Code, VS Code, Cursor or Copilot at an agent's endpoint."),
-    "token": ("serving", "Issue, list and revoke the tokens that let agents in."),
+    "token": ("token", "Issue, list and revoke the tokens that let agents in."),
     "status": ("watching", "Say whether the gateway runs, and how each server does."),
     "tail": ("watching", "Show calls as they happen."),
     "approve": ("live", "Approve the program of a stdio server as it is now."),
@@ -39,6 +58,16 @@ COMMANDS = {
     "doctor": ("doctor", "Check variables, commands, URLs and secrets on this machine."),
     "completion": ("setup", "Print the completion script of a shell."),
 }
+
+SECTIONS = {
+    "Begin": ("init", "demo", "doctor", "completion"),
+    "What exists": ("servers", "capabilities", "agents", "validate", "explain", "why-not"),
+    "The team's registry": ("resolve", "runs", "sessions", "tokens", "audit", "events", "api", "apply", "drift"),
+    "Try it": ("connect", "tools", "call", "approve"),
+    "The gateway": ("up", "gateway", "connect-client", "token", "status", "tail"),
+    "Exchange": ("import", "export", "migrate"),
+}
+"""How the help sorts the commands; one that is in no section stands at the end."""
 
 EXIT_CODES: dict[type[OutfitterError], int] = {
     OutfitterError: 1,
@@ -68,8 +97,14 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
         """Write the table without importing anything."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+        sorted_in = {name for names in SECTIONS.values() for name in names}
+        others = {"More": tuple(name for name in COMMANDS if name not in sorted_in)}
+        widest = max(map(len, COMMANDS))
+        for title, names in {**SECTIONS, **others}.items():
+            rows = [(name.ljust(widest), COMMANDS[name][1]) for name in names if name in COMMANDS]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -119,6 +154,8 @@ def error_json(error: OutfitterError) -> dict[str, object]:
     shown: dict[str, object] = {"code": error.code, "message": error.message, "where": error.where, "hint": error.hint}
     if isinstance(error, Refused):
         shown["problems"] = [error_json(problem) for problem in error.problems]
+    if isinstance(error, InUse):
+        shown["users"] = [{"kind": user.kind, "id": user.id} for user in error.users]
     return shown
 
 

@@ -1,23 +1,28 @@
-"""Commands of the gateway: run it, and let agents in."""
+"""The command that runs the gateway, with the registry beside it."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import click
 
-from outfitter.app import GatewayOptions, run_gateway, run_worker, run_workers, token_book
-from outfitter.cli.console import complete_names, json_option, load, print_json, print_table, settings
-from outfitter.errors import UnknownAgent
-
-if TYPE_CHECKING:
-    from outfitter.gateway import Address
+from outfitter.app import (
+    FIRST_TOKEN,
+    GatewayOptions,
+    Started,
+    can_have_registry,
+    run_gateway,
+    run_worker,
+    run_workers,
+)
+from outfitter.basics import Secret
+from outfitter.cli.console import print_table, settings
+from outfitter.errors import Invalid, StorageUnavailable
 
 
 @click.command("up")
@@ -37,10 +42,16 @@ if TYPE_CHECKING:
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The certificate's key.")
 @click.option("--most-memory", type=click.IntRange(min=1), metavar="MIB", help="Take no new calls above so many MiB.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that answer.")
+@click.option("--files", "uses_files", is_flag=True, help="Serve the catalog folder as it is: no registry, no API.")
+@click.option("--database", metavar="URL", help="A PostgreSQL for registry and records; better in OUTFITTER_DATABASE.")
+@click.option("--jwt-issuer", metavar="URL", envvar="OUTFITTER_JWT_ISSUER", help="Take tokens of this provider.")
+@click.option("--jwt-audience", metavar="NAME", envvar="OUTFITTER_JWT_AUDIENCE", help="Whom they are made for.")
+@click.option("--jwt-keys", metavar="URL", envvar="OUTFITTER_JWT_KEYS", help="Where the provider's keys are.")
 @click.option("--worker", "is_worker", is_flag=True, hidden=True)
 def up_command(
     most_memory: int | None,
     keep_days: float | None,
+    database: str | None,
     workers: int,
     *,
     is_worker: bool,
@@ -48,9 +59,13 @@ def up_command(
 ) -> None:
     r"""Run the gateway: one MCP endpoint for every agent of the catalog.
 
+    The catalog is kept in a registry with an API on the same port. The catalog folder seeds it, and what is changed in
+    the folder later goes there too. With --files the folder itself is served, without a registry.
+
     \b
     Examples:
       outfitter up
+      outfitter up --files
       outfitter up --port 9000 --open
       outfitter up --calls-per-second 50 --keep-arguments tester --keep-days 90
       outfitter up --workers 4
@@ -61,84 +76,32 @@ def up_command(
         anyio.run(run_worker, backend_options=loop)
         return
     memory = None if most_memory is None else most_memory * 1024 * 1024
-    options = GatewayOptions(most_memory=memory, **given)
+    options = _checked(GatewayOptions(most_memory=memory, **given), wants_registry=database is not None)
     chosen = settings() if keep_days is None else replace(settings(), keep_days=keep_days)
-    agents = sorted(load().agents)
-
-    def tell(address: Address) -> None:
-        print_table(["AGENT", "ENDPOINT"], [[agent, address.url(agent)] for agent in agents])
-        if not options.is_open and not token_book(settings()).records():
-            click.echo("No token has been issued yet: outfitter token issue AGENT")
-        click.echo(f"Listening on {address.host}:{address.port}; Ctrl-C stops.")
-
+    chosen = chosen if database is None else replace(chosen, database=Secret(database))
     run = run_gateway if workers == 1 else partial(run_workers, count=workers)
+    tell = partial(_tell, options)
     anyio.run(partial(run, chosen, os.environ, options, on_ready=tell), backend_options=loop)
 
 
-@click.group("token")
-def token_command() -> None:
-    """Issue, list and revoke the tokens that let agents in."""
+def _checked(options: GatewayOptions, *, wants_registry: bool) -> GatewayOptions:
+    """The options as far as this installation can follow them."""
+    if (options.jwt_issuer is None) != (options.jwt_audience is None):
+        raise Invalid("tokens of an identity provider need --jwt-issuer and --jwt-audience")
+    if options.uses_files or can_have_registry():
+        return options
+    hint = "pip install 'outfitter[service]'"
+    if wants_registry:
+        raise StorageUnavailable("a registry needs libraries that are not installed", hint=hint)
+    click.echo(f"Serving the catalog folder as it is; a registry with an API needs: {hint}", err=True)
+    return replace(options, uses_files=True)
 
 
-@token_command.command("issue")
-@click.argument("agent", required=False, shell_complete=complete_names("agents"))
-@click.option("--admin", is_flag=True, help="For no agent: it opens the private pages of the gateway.")
-@click.option("--server", help="Let it in at this server's endpoint only.")
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="End by itself after so many days.")
-@click.option("--label", default="", help="A word to know it by.")
-@json_option
-def issue_command(
-    agent: str | None, admin: bool, server: str | None, days: float | None, label: str, as_json: bool
-) -> None:
-    r"""Issue a token for an agent; it is shown this once.
-
-    \b
-    Examples:
-      outfitter token issue tester
-      outfitter token issue tester --server github --days 30
-      outfitter token issue --admin
-    """
-    from outfitter.gateway import ADMIN
-
-    if admin == (agent is not None):
-        raise click.UsageError("name an agent, or say --admin")
-    if agent is not None and agent not in load().agents:
-        raise UnknownAgent(f"no agent '{agent}'")
-    agent = agent or ADMIN
-    ending = None if days is None else datetime.now(UTC) + timedelta(days=days)
-    token, record = token_book(settings()).issue(agent, server=server, label=label, expires_at=ending)
-    if as_json:
-        print_json({"token": token, "id": record.id, "agent": agent, "expires_at": record.expires_at})
-    else:
-        click.echo(token)
-
-
-@token_command.command("list")
-@json_option
-def list_command(as_json: bool) -> None:
-    """List the tokens; what they are is not kept."""
-    now = datetime.now(UTC)
-    rows = [
-        {
-            "id": record.id,
-            "agent": record.agent,
-            "server": record.server,
-            "label": record.label,
-            "expires_at": record.expires_at,
-            "valid": record.is_valid(now),
-        }
-        for record in token_book(settings()).records()
-    ]
-    if as_json:
-        print_json(rows)
-        return
-    columns = ("id", "agent", "server", "label", "expires_at", "valid")
-    print_table([name.upper() for name in columns], [[str(row[name] or "") for name in columns] for row in rows])
-
-
-@token_command.command("revoke")
-@click.argument("ident", metavar="ID")
-def revoke_command(ident: str) -> None:
-    """End a token now."""
-    record = token_book(settings()).revoke(ident)
-    click.echo(f"Token {record.id} of agent '{record.agent}' is revoked.")
+def _tell(options: GatewayOptions, started: Started) -> None:
+    address = started.address
+    print_table(["AGENT", "ENDPOINT"], [[agent, address.url(agent)] for agent in started.agents])
+    if started.admin_token is not None:
+        click.echo(f"{FIRST_TOKEN}\n  {started.admin_token}")
+    if not options.is_open and not started.has_tokens:
+        click.echo("No token has been issued yet: outfitter token issue AGENT")
+    click.echo(f"Listening on {address.host}:{address.port}; Ctrl-C stops.")

@@ -7,9 +7,9 @@ one. A client that goes away cancels what it asked, unless its stream can be tak
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -43,6 +43,9 @@ from outfitter.gateway.words import Final, Replay, Words
 from outfitter.upstream import Message
 
 METRICS = "/metrics"
+Scope: TypeAlias = MutableMapping[str, Any]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""An ASGI application."""
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _OK = 200
 
@@ -55,6 +58,8 @@ class HttpFront:
     gate: Gate
     relay: Relay | None = None
     """Where there are several workers: the way to the others."""
+    aside: Callable[[Scope], Application | None] | None = None
+    """Who answers a request in the place of the gateway, if anybody does: what else is on the same port."""
     _modern: ModernFront = field(init=False)
     _legacy: LegacyFront = field(init=False)
 
@@ -64,9 +69,13 @@ class HttpFront:
         if self.relay is not None:
             self.desk.visits.mark = self.desk.lot.mark = self.relay.mark
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
+            return
+        other = None if self.aside is None else self.aside(scope)
+        if other is not None:
+            await other(scope, receive, send)
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         try:

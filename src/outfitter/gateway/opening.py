@@ -45,12 +45,11 @@ async def open_desk(
     async with make_pool() as pool, anyio.create_task_group() as tasks:
         try:
             seats = SeatBook(make_seat)
-            keeping = watch.keeping.by(lambda name: seats.find(name).plan.agent)
-            methods = Methods(compose(steps_of(watch.recorder, watch.turnstile, keeping)))
+            methods = Methods(compose(steps_of(watch.recorder, watch.turnstile, watch.keeping)))
             exchange = Exchange(pool)
             watch.recorder.metrics.gauges.update(_gauges(exchange, watch.turnstile))
             lot = ParkingLot(tasks)
-            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, keeping)
+            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, watch.keeping)
         finally:
             tasks.cancel_scope.cancel()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from outfitter.storage.files import read_bytes, write_files, write_private
 from outfitter.storage.folder import AGENTS, CAPABILITIES, SERVERS, CatalogFolder, load_catalog
+from outfitter.storage.glance import glance
 from outfitter.storage.journal import Journal, claim
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ __all__ = [
     "Writing",
     "claim",
     "drain",
+    "glance",
     "load_catalog",
     "open_audit",
     "open_database",
@@ -91,13 +93,13 @@ def __getattr__(name: str) -> object:
 
     try:
         room = import_module("outfitter.storage.audit" if name in _AUDIT else "outfitter.storage.registry")
+        value = getattr(room, name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("outfitter"):
             raise
         from outfitter.errors import StorageUnavailable
 
-        message = f"the library '{error.name}' is not installed"
+        message = f"the library '{(error.name or '').partition('.')[0]}' is not installed"
         raise StorageUnavailable(message, hint="pip install 'outfitter[service]'") from None
-    value = getattr(room, name)
     globals()[name] = value
     return value

@@ -53,7 +53,11 @@ _REMOVE = """
 DELETE FROM outfitter_calls WHERE seq IN
 (SELECT seq FROM outfitter_calls WHERE started_at < %s ORDER BY started_at LIMIT %s FOR UPDATE SKIP LOCKED)
 """
-_TURN = "SELECT pg_advisory_xact_lock(hashtext('outfitter_calls'))"
+# A gateway that hangs in its turn loses it, and those that wait for it do not wait for ever.
+_TURN = """
+SELECT set_config('lock_timeout', '10s', true), set_config('idle_in_transaction_session_timeout', '30s', true),
+  pg_advisory_xact_lock(hashtext('outfitter_calls'))
+"""
 _FILTERS = {"agent": "agent = %s", "server": "server = %s", "tool": "%s IN (tool, shown)", "outcome": "outcome = %s"}
 _HINT = "write postgresql://USER:PASSWORD@HOST/NAME"
 # A server that has gone without a word is noticed after seconds; the URL may say otherwise.

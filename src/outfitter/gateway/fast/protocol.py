@@ -258,7 +258,8 @@ class FastProtocol(GuardedProtocol):
         self._forget(call)
         cycle = RequestResponseCycle(
             scope=self._scope(call.way, len(call.request)),
-            transport=self.transport, flow=self.flow, logger=self.logger, access_logger=self.access_logger, access_log=self.access_log,
+            transport=self.transport, flow=self.flow, logger=self.logger,
+            access_logger=self.access_logger, access_log=self.access_log,
             default_headers=self.server_state.default_headers, message_event=asyncio.Event(),
             expect_100_continue=False, keep_alive=call.keep_alive, on_response=self.on_response_complete,
         )  # fmt: skip

@@ -109,7 +109,7 @@ class TicketBook:
             return None
         listing = view.known("tools/list", visitor)
         item = None if listing is None else listing.items.get(key[1])
-        if item is None or self.desk.keeping.concerns(arrival.agent):
+        if item is None or self.desk.keeping.concerns(view.seat.plan.agent):
             return None
         ticket = self._tickets.get(key)
         if ticket is None or ticket.item is not item or not ticket.borrow():

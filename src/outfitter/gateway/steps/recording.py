@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -38,21 +38,15 @@ class Keeping:
 
     arguments: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
-    find: Callable[[str], Agent] = field(default=Agent)
-    """The agent of a name, in the configuration of the moment."""
-
-    def by(self, find: Callable[[str], Agent]) -> Keeping:
-        """The same, with the agents' own rules found here."""
-        return replace(self, find=find)
 
     def of(self, agent: Agent) -> RecordRule:
         """What is kept of this agent's calls."""
         name, own = agent.name, agent.records
         return RecordRule(own.arguments or name in self.arguments, own.results or name in self.results)
 
-    def concerns(self, agent: str) -> bool:
+    def concerns(self, agent: Agent) -> bool:
         """Whether anything of this agent's calls is kept."""
-        return self.of(self.find(agent)) != NOTHING_KEPT
+        return self.of(agent) != NOTHING_KEPT
 
 
 @dataclass(slots=True)

@@ -1,0 +1,45 @@
+"""What a registry takes over from the time before it: tokens that were issued for the gateway's file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from outfitter.app.settings import Settings
+from outfitter.errors import AlreadyExists
+
+if TYPE_CHECKING:
+    from outfitter.coordinator import Access
+    from outfitter.gateway import TokenBook
+
+
+def token_book(settings: Settings) -> TokenBook:
+    """The tokens of this machine's gateway, where there is no registry."""
+    from outfitter.gateway import TokenBook
+
+    return TokenBook(settings.state / "tokens.json")
+
+
+async def import_tokens(settings: Settings, access: Access) -> None:
+    """Have the registry know every token of the file; what was revoked in either stays revoked."""
+    from outfitter.gateway import ADMIN
+    from outfitter.storage import TokenRecord
+
+    records = await anyio.to_thread.run_sync(token_book(settings).records)
+    known = {record.id: record for record in access.copy.records()}
+    for one in records:
+        if one.id in known:
+            if one.revoked_at is not None and known[one.id].revoked_at is None:
+                await access.tokens.revoke(one.id)
+            continue
+        is_admin = one.agent == ADMIN
+        record = TokenRecord(
+            one.id, one.digest, "admin" if is_admin else "agent", one.created_at, "tokens.json", one.label,
+            None if is_admin else one.agent, one.server, one.run_id, one.expires_at, one.revoked_at,
+        )  # fmt: skip
+        with suppress(AlreadyExists):  # another process has just done it
+            await access.copy.table.add(record)
+    if records:
+        await access.copy.refresh()

@@ -1,0 +1,287 @@
+"""The registry beside the gateway, in one process and on one port: opened, seeded, followed, served.
+
+The gateway does not wait for the database when there is a snapshot of it that can be trusted: it starts from that, and
+goes on with it when the database is away. What is asked of the API meanwhile hears 503. A database that is damaged ends
+the whole process, with the name of its copy; one that cannot be reached is tried again as long as there is a snapshot.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from outfitter.app.following import Applied, follow_folder, state_of
+from outfitter.app.groups import the_one_in
+from outfitter.app.news import News
+from outfitter.app.options import GatewayOptions, Started
+from outfitter.app.passes import KnownTokens, Passes
+from outfitter.app.registry_place import DATABASE, KEYS, registry_url
+from outfitter.app.settings import Settings
+from outfitter.app.snapshot import Snapshot, read_snapshot, write_snapshot
+from outfitter.catalog import Catalog
+from outfitter.errors import OutfitterError, StorageUnavailable
+from outfitter.storage import CatalogFolder, glance
+from outfitter.upstream import fetch_supply, make_providers
+
+if TYPE_CHECKING:
+    from outfitter.coordinator import Access, Coordinator, JwtVerifier
+    from outfitter.gateway import Address, Desk
+    from outfitter.resolution import Supply, Want
+    from outfitter.storage import Database
+
+_log = logging.getLogger(__name__)
+_FIRST_WAIT, _MOST_WAIT = 0.5, 10.0
+_GATHER_SECONDS = 0.2
+_BUSY = b'{"title":"Service Unavailable","status":503,"code":"unavailable","detail":"the registry is not open yet"}'
+Application = Callable[[Any, Any, Any], Any]
+
+
+@dataclass(slots=True)
+class Service:
+    """The registry of a gateway. ``run`` opens it and keeps it; ``aside`` answers what is not the gateway's."""
+
+    settings: Settings
+    environment: Mapping[str, str]
+    options: GatewayOptions
+    news: News
+    is_first: bool = True
+    """Whether this process is the one that seeds, follows the folder and keeps the snapshot."""
+    tokens: Passes = field(default_factory=Passes)
+    snapshot: Snapshot | None = None
+    """What the gateway serves: the last good configuration."""
+    admin_token: str | None = None
+    opened: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the registry is open."""
+    _desk: Desk | None = None
+    _swap: Callable[[Catalog], None] = lambda _catalog: None
+    _coordinator: Coordinator | None = None
+    _api: Application | None = None
+    _changed: anyio.Event = field(default_factory=anyio.Event)
+
+    def first(self) -> Catalog | None:
+        """The catalog of the snapshot, if there is one that can be trusted."""
+        found = read_snapshot(self.settings)
+        if found is None or not (self.settings.database is not None or self._is_exact(found)):
+            return None
+        self.snapshot = found
+        self.tokens.use(KnownTokens.of(found.tokens))
+        return found.catalog
+
+    async def wait(self) -> None:
+        """Return when there is a catalog to serve."""
+        if self.snapshot is None:
+            await self.opened.wait()
+
+    def told(self, address: Address) -> Started:
+        """The agents of the registry, and the first admin token of a new one."""
+        found = self.snapshot
+        return Started(address) if found is None else snapshot_told(found, address, self.admin_token)
+
+    def _is_exact(self, found: Snapshot) -> bool:
+        """Whether the file of the registry and the folder are what they were; a damaged file never is."""
+        numbers = glance(self.settings.state / DATABASE)
+        if numbers is None or (numbers.get("revision"), numbers.get("tokens")) != (found.revision, found.generation):
+            return False
+        return not self.is_first or Applied(self.settings).seen == state_of(self.settings.catalog)
+
+    # ── what is asked on the port ──
+
+    def aside(self, scope: Mapping[str, Any], pages: frozenset[str]) -> Application | None:
+        """Who answers in the place of the gateway; None when it is the gateway's own."""
+        if scope["method"] == "GET" and scope["path"] in pages:
+            return None
+        if scope["path"].startswith("/mcp/"):
+            return None if self.snapshot is not None else _not_yet
+        return self._api or _not_yet
+
+    def ready(self) -> tuple[int, str]:
+        """Whether calls can be taken, and what is wrong with the registry if anything is."""
+        if self.snapshot is None:
+            return 503, "the registry is not open yet"
+        if self._coordinator is None:
+            return 200, f"ready; the registry is not open, revision {self.snapshot.revision} is served"
+        fault = self._coordinator.live.fault
+        return 200, "ready" if fault is None else f"ready; the newest revision is not in use [{fault.code}]"
+
+    # ── the registry ──
+
+    async def run(self, desk: Desk, swap: Callable[[Catalog], None]) -> None:
+        """Open the registry and keep it until the gateway ends; StorageUnavailable when it must not be used."""
+        self._desk, self._swap = desk, swap
+        wait, told = _FIRST_WAIT, ""
+        while not desk.closing.is_set():
+            try:
+                await self._serve()
+            except StorageUnavailable as error:
+                if self.settings.database is None or self.snapshot is None:
+                    raise
+                if str(error) != told:
+                    _log.warning("the registry cannot be opened, revision %d stays: %s", self.snapshot.revision, error)
+                told = str(error)
+            with anyio.move_on_after(wait):
+                await desk.closing.wait()
+            wait = min(wait * 2, _MOST_WAIT)
+
+    async def _serve(self) -> None:
+        await anyio.to_thread.run_sync(_load_libraries)
+        from outfitter.coordinator import open_access, open_coordinator
+        from outfitter.storage import KeyRing, open_audit, open_database
+
+        url, keys = registry_url(self.settings), KeyRing(self.settings.state / KEYS)
+        audit = open_audit(self.settings.state, self.settings.database)
+        try:
+            async with (
+                _verifying(self.options) as verifier,
+                open_database(url, keys) as database,
+                open_coordinator(database, fetch=self._fetch, audit=audit) as coordinator,
+                open_access(database.tokens, verifier=verifier, is_open=self.options.is_open) as access,
+            ):
+                await self._keep(database, coordinator, access)  # then the database is closed, and not cut off
+        except BaseExceptionGroup as several:
+            raise the_one_in(several) from None
+        finally:
+            self._coordinator = self._api = None
+            audit.close()
+
+    async def _keep(self, database: Database, coordinator: Coordinator, access: Access) -> None:
+        applied = Applied(self.settings)
+        folder = CatalogFolder(self.settings.catalog)
+        if self.is_first:
+            await self._begin(coordinator, access, applied, folder)
+        await self._take_over(database, coordinator, access)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._keep_snapshot, database, coordinator, access)
+            if self.is_first:
+                from outfitter.coordinator import Files
+
+                take = partial(applied.take, Files(coordinator.entries, coordinator.live))
+                tasks.start_soon(follow_folder, folder, take, self.news, applied.seen)
+            if self._desk is not None:
+                await self._desk.closing.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _begin(self, coordinator: Coordinator, access: Access, applied: Applied, folder: CatalogFolder) -> None:
+        """What a first start does, and what every start makes sure of."""
+        from outfitter.app.first_start import import_tokens
+        from outfitter.coordinator import Files
+
+        self.admin_token = await access.tokens.first_admin()
+        await import_tokens(self.settings, access)
+        if not folder.exists():
+            return
+        seen = await anyio.to_thread.run_sync(state_of, folder.path)
+        if seen == applied.seen:
+            return
+        try:
+            catalog = await anyio.to_thread.run_sync(folder.load)
+            await applied.take(Files(coordinator.entries, coordinator.live), catalog, seen)
+        except OutfitterError as error:
+            if not coordinator.live.revision:
+                raise
+            _log.warning("the changed catalog is not used: %s", error)
+            self.news.tell(str(error))
+
+    async def _take_over(self, database: Database, coordinator: Coordinator, access: Access) -> None:
+        """From now on the registry is what is served."""
+        from outfitter.coordinator import Office, make_api
+
+        before, self._coordinator = self.snapshot, coordinator
+        self.tokens.use(access.gateway)
+        self.snapshot = await self._shoot(database, coordinator, access)
+        coordinator.live.on_change(self._hear)
+        if before is None or before.revision != coordinator.live.revision:
+            self._swap(coordinator.live.catalog)
+        if self.is_first:
+            await self._save()
+        if self._desk is not None:
+            office = Office(
+                coordinator, access,
+                metrics=self._desk.recorder.metrics.text, ready=self.ready, closing=self._desk.closing,
+            )  # fmt: skip
+            self._api = make_api(office, hosts=self.options.hosts, origins=self.options.origins)
+        self.opened.set()
+
+    def _hear(self, catalog: Catalog, revision: int) -> None:
+        _log.warning("revision %d of the registry is in use", revision)
+        self._swap(catalog)
+        self._changed.set()
+
+    async def _shoot(self, database: Database, coordinator: Coordinator, access: Access) -> Snapshot:
+        """What is in force now. The numbers are never newer than what they stand for."""
+        generation = await database.tokens.generation()
+        await access.copy.refresh()
+        view = coordinator.live.view
+        return Snapshot(view.catalog, view.revision, access.gateway.records(), generation)
+
+    async def _keep_snapshot(self, database: Database, coordinator: Coordinator, access: Access) -> None:
+        """Take another snapshot after every change, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hear_tokens, database)
+            while True:
+                await self._changed.wait()
+                await anyio.sleep(_GATHER_SECONDS)
+                self._changed = anyio.Event()
+                try:
+                    self.snapshot = await self._shoot(database, coordinator, access)
+                    if self.is_first:
+                        await self._save()
+                except StorageUnavailable as error:
+                    _log.warning("the snapshot of the registry is not kept: %s", error)
+
+    async def _hear_tokens(self, database: Database) -> None:
+        async for generation in database.tokens.follow():
+            if self.snapshot is None or generation != self.snapshot.generation:
+                self._changed.set()
+
+    async def _save(self) -> None:
+        if self.snapshot is not None:
+            await anyio.to_thread.run_sync(write_snapshot, self.settings, self.snapshot)
+
+    async def _fetch(self, wants: Sequence[Want]) -> Supply:
+        """What this machine has of variables and secrets, as for the gateway's own servers."""
+        providers = make_providers(self.environment, self.settings.secrets)
+        return await anyio.to_thread.run_sync(fetch_supply, wants, self.environment, providers)
+
+
+def snapshot_told(snapshot: Snapshot, address: Address, admin_token: str | None = None) -> Started:
+    """What is told of a gateway that serves a registry."""
+    from outfitter.gateway import ADMIN
+
+    has_tokens = any(record.agent != ADMIN for record in snapshot.tokens)
+    return Started(address, snapshot.agents, has_tokens=has_tokens, admin_token=admin_token)
+
+
+def _load_libraries() -> None:
+    """What takes longest of a start, off the loop."""
+    for room, name in (("outfitter.storage", "open_database"), ("outfitter.coordinator", "make_api")):
+        getattr(import_module(room), name)
+
+
+@asynccontextmanager
+async def _verifying(options: GatewayOptions) -> AsyncGenerator[JwtVerifier | None]:
+    """Who judges the tokens of an identity provider, if one was named."""
+    if options.jwt_issuer is None:
+        yield None
+        return
+    from outfitter.coordinator import JwtRules, JwtVerifier
+    from outfitter.upstream import HttpClient
+
+    rules = JwtRules(options.jwt_issuer, options.jwt_audience or "", options.jwt_keys or "")
+    async with HttpClient() as client:
+        yield JwtVerifier.make(rules, client)
+
+
+async def _not_yet(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
+    """The answer as long as there is nothing to answer from."""
+    del scope, receive
+    headers = [(b"content-type", b"application/problem+json"), (b"retry-after", b"1"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": _BUSY})

@@ -1,0 +1,67 @@
+"""Everything a handler needs: the use cases, who may do what, and what the application lends.
+
+The handlers are one file per resource; ``table`` says which request goes to which of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from outfitter.coordinator.access.access import Access
+from outfitter.coordinator.access.identity import Identity
+from outfitter.coordinator.access.roles import Action
+from outfitter.coordinator.coordinator import Coordinator
+
+_STREAMS = 200
+_BEAT_SECONDS = 15.0
+
+
+def _no_figures() -> str:
+    return ""
+
+
+def _no_description() -> bytes:
+    return b"{}"
+
+
+def _is_ready() -> tuple[int, str]:
+    return 200, "ready"
+
+
+@dataclass(slots=True)
+class Seats:
+    """How many listen to events now; there is room for so many."""
+
+    most: int = _STREAMS
+    taken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """What the API stands on."""
+
+    coordinator: Coordinator
+    access: Access
+    metrics: Callable[[], str] = _no_figures
+    """The figures of the service, as Prometheus reads them."""
+    ready: Callable[[], tuple[int, str]] = _is_ready
+    """Status and text of ``/ready``, as far as the application knows."""
+    description: Callable[[], bytes] = _no_description
+    """The OpenAPI text."""
+    closing: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the service ends: streams end too."""
+    free: frozenset[Action] = frozenset()
+    """What may be done without saying who one is."""
+    beat_seconds: float = _BEAT_SECONDS
+    """How often a silent stream says that it is alive."""
+    listeners: Seats = field(default_factory=Seats)
+    reading: anyio.Lock = field(default_factory=anyio.Lock)
+    """The audit database is used by one thread at a time."""
+
+    def allow(self, who: Identity | None, action: Action, agent: str | None) -> None:
+        """Refuse somebody who may not do it for this agent: Forbidden."""
+        if who is not None:
+            self.access.need(who, action, agent=agent)

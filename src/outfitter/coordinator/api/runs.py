@@ -1,0 +1,81 @@
+"""Runs and sessions over HTTP. A token that is bound to an agent sees and starts those of its agent only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from outfitter.coordinator.api.answers import answer, shown
+from outfitter.coordinator.api.documents import RunDocument
+from outfitter.coordinator.api.models import (
+    NoQuery,
+    RunList,
+    RunShown,
+    RunsQuery,
+    SessionDetail,
+    SessionList,
+    SessionShown,
+    SessionsQuery,
+)
+from outfitter.coordinator.api.routing import Answer, Route
+from outfitter.coordinator.values import RunFilter
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from outfitter.coordinator.api.asking import Asked
+    from outfitter.coordinator.api.office import Office
+
+
+async def _start(office: Office, asked: Asked[NoQuery]) -> Response:
+    document = asked.document()
+    named = document.get("agent_name")
+    office.allow(asked.who, "runs.start", named if isinstance(named, str) else None)
+    run = await office.coordinator.runs.start(document, asked.author)
+    return answer(shown(run, RunShown), 201, location=f"{asked.prefix}/runs/{run.id}")
+
+
+async def _list(office: Office, asked: Asked[RunsQuery]) -> Response:
+    query = asked.query
+    wanted = RunFilter(agent=asked.agent, state=query.state or None)
+    page = await office.coordinator.runs.list(wanted, cursor=query.cursor or None, limit=query.limit)
+    return answer(RunList([shown(run, RunShown) for run in page.items], page.next_cursor))
+
+
+async def _read(office: Office, asked: Asked[NoQuery]) -> Response:
+    run = await office.coordinator.runs.get(asked.id)
+    office.allow(asked.who, "runs.read", run.agent_name)
+    return answer(shown(run, RunShown))
+
+
+async def _stop(office: Office, asked: Asked[NoQuery]) -> Response:
+    runs = office.coordinator.runs
+    office.allow(asked.who, "runs.stop", (await runs.get(asked.id)).agent_name)
+    return answer(shown(await runs.stop(asked.id, asked.author), RunShown))
+
+
+async def _sessions(office: Office, asked: Asked[SessionsQuery]) -> Response:
+    query = asked.query
+    wanted = RunFilter(agent=asked.agent, state=query.state or None)
+    page = await office.coordinator.runs.sessions(wanted, cursor=query.cursor or None, limit=query.limit)
+    return answer(SessionList([shown(item, SessionShown) for item in page.items], page.next_cursor))
+
+
+async def _session(office: Office, asked: Asked[NoQuery]) -> Response:
+    found = await office.coordinator.runs.session(asked.id)
+    office.allow(asked.who, "runs.read", found.agent)
+    return answer(shown(found, SessionDetail))
+
+
+ROUTES = (
+    Route("GET", "/runs", "List runs, newest first", _list, Answer(model=RunList), "runs.read", RunsQuery,
+          concerns="query"),
+    Route("POST", "/runs", "Start a run; a refusal names every problem and leaves nothing behind", _start,
+          Answer(201, RunShown, ("Location",)), "runs.start", body=RunDocument, concerns="content", problems=(409,)),
+    Route("GET", "/runs/{id}", "Read a run", _read, Answer(model=RunShown), "runs.read", concerns="content"),
+    Route("POST", "/runs/{id}/stop", "Stop a run; 409 when it has ended", _stop, Answer(model=RunShown), "runs.stop",
+          concerns="content", problems=(409,)),
+    Route("GET", "/sessions", "List sessions, newest first", _sessions, Answer(model=SessionList), "runs.read",
+          SessionsQuery, concerns="query"),
+    Route("GET", "/sessions/{id}", "Read a session with its parent, children and plan", _session,
+          Answer(model=SessionDetail), "runs.read", concerns="content"),
+)  # fmt: skip

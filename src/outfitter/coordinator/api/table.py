@@ -1,0 +1,22 @@
+"""Every route of the API, once: the application, the OpenAPI text and the documents are made from this table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from outfitter.coordinator.api import agents, calls, entries, events, pages, runs, tokens
+from outfitter.coordinator.api.documents import AgentDocument, CapabilityDocument, ServerDocument
+from outfitter.coordinator.api.routing import Route
+
+ROUTES: tuple[Route[Any], ...] = (
+    *entries.routes_of("mcp-servers", ServerDocument),
+    entries.APPROVE,
+    *entries.routes_of("capabilities", CapabilityDocument),
+    *entries.routes_of("agents", AgentDocument),
+    *agents.ROUTES,
+    *runs.ROUTES,
+    *calls.ROUTES,
+    *events.ROUTES,
+    *tokens.ROUTES,
+    *pages.ROUTES,
+)

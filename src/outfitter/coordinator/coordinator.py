@@ -1,0 +1,56 @@
+"""The coordinator as one value: what the API, the gateway and the CLI are given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from outfitter.coordinator.blueprints import Blueprints
+from outfitter.coordinator.entries import Entries
+from outfitter.coordinator.events import EventLog
+from outfitter.coordinator.live import LiveCatalog
+from outfitter.coordinator.runs import Runs
+from outfitter.coordinator.starting import Fetch
+from outfitter.storage import AuditStore, Database
+from outfitter.upstream import Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The use cases over one database. ``audit`` has the calls, when they are kept."""
+
+    database: Database
+    live: LiveCatalog
+    entries: Entries
+    blueprints: Blueprints
+    runs: Runs
+    events: EventLog
+    audit: AuditStore | None = None
+
+
+@asynccontextmanager
+async def open_coordinator(
+    database: Database, *, guard: Guard | None = None, fetch: Fetch | None = None, audit: AuditStore | None = None
+) -> AsyncGenerator[Coordinator]:
+    """The coordinator of an open database; it follows changes until the block ends.
+
+    ``guard`` says where servers may be, as for those who connect. ``fetch`` looks up variables and secrets, so that a
+    run which lacks one is refused; without it that is found by whoever connects.
+    """
+    rules = guard or Guard()
+    live, events = LiveCatalog(database.registry), EventLog(database.events)
+    await live.load()
+    entries, runs = Entries(database.registry, live, events, rules), Runs(database.runs, live, events, fetch)
+    coordinator = Coordinator(database, live, entries, Blueprints(live, rules), runs, events, audit)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(live.run)
+            yield coordinator
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as several:
+        if len(several.exceptions) == 1:
+            raise several.exceptions[0] from None
+        raise

@@ -1,0 +1,113 @@
+"""From a document that somebody gives to an entry that may be stored: unmasked, read, judged, with what to seal.
+
+Pure, but for the rules it is given. Whether the catalog as a whole still holds with it is ``entries``' affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from outfitter.catalog import Agent, Capability, ClientCredentials, InlineServer, ServerEntry
+from outfitter.coordinator.commands import command_digest, command_faults
+from outfitter.coordinator.destinations import destination_fault
+from outfitter.coordinator.reading import (
+    Value,
+    as_document,
+    check_plain,
+    id_of,
+    raise_all,
+    read_all,
+    read_stored,
+    with_id,
+)
+from outfitter.coordinator.sensitive import unmasked
+from outfitter.coordinator.values import Author
+from outfitter.coordinator.view import Change, View
+from outfitter.errors import Forbidden, InvalidDocument, InvalidServer, OutfitterError
+from outfitter.formats import pointer
+from outfitter.storage import Entry, Kind, User
+from outfitter.upstream import Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A document that was read: its name, its text as it will be stored, its value, and what stands there now."""
+
+    name: User
+    document: Mapping[str, Any] = field(repr=False)
+    value: Value
+    stored: Entry | None = field(repr=False)
+
+    def as_change(self) -> Change:
+        """The change for a view; times and version are given when it is stored."""
+        before = self.stored
+        approved = None if before is None else before.approved
+        entry = Entry(self.name.kind, self.name.id, self.document, 0, "", "", "", approved)
+        return Change(self.name, entry, self.value)
+
+
+def read_draft(view: View, kind: Kind, document: object, name: str | None, guard: Guard) -> Read:
+    """The document as it could be stored; what is wrong with it is raised, all at once where possible."""
+    given = as_document(document)
+    check_plain(given)
+    id_ = id_of(kind, given, name)
+    source = f"{kind}/{id_}"
+    stored = view.entries.get(User(kind, id_))
+    given = unmasked(given, None if stored is None else stored.document, source)
+    approved = None if stored is None else stored.approved
+    value = read_all(given, lambda rest: read_stored(kind, id_, as_document(rest), approved), source)
+    problems = list(_faults(value, given, guard))
+    for problem in problems:
+        problem.locate(source, None, pointer(problem.trail))
+    raise_all(problems, source)
+    return Read(User(kind, id_), with_id(kind, given, id_), value, stored)
+
+
+def need_admin(read: Read, who: Author) -> None:
+    """Refuse programs from anybody but an admin: what is started runs with the service's rights."""
+    before = read.stored
+    was = before is not None and isinstance(before.document.get("command"), str)
+    if not who.is_admin and (was or _starts_program(read.value)):
+        hint = "ask an admin; a remote server can be registered by any editor"
+        raise Forbidden("only an admin registers or changes a server that starts a program", hint=hint)
+
+
+def _starts_program(value: Value) -> bool:
+    return isinstance(value, ServerEntry) and command_digest(value) is not None
+
+
+def _faults(value: Value, document: Mapping[str, Any], guard: Guard) -> Iterator[OutfitterError]:
+    if isinstance(value, ServerEntry):
+        yield from command_faults(value)
+        yield from _destination_faults(value, guard)
+        return
+    if "system_prompt_file" in document:
+        hint = "give the text in 'system_prompt'"
+        yield InvalidDocument("a registry reads no files", source="", hint=hint).under("system_prompt_file")
+    yield from _inline_faults(value, guard)
+
+
+def _destination_faults(entry: ServerEntry, guard: Guard) -> Iterator[OutfitterError]:
+    fault = None if entry.server.url is None else destination_fault(entry.server.url, guard)
+    if fault is not None:
+        yield fault.under("url")
+    if isinstance(entry.auth, ClientCredentials):
+        fault = destination_fault(entry.auth.token_url, guard)
+        if fault is not None:
+            yield fault.under("auth", "token_url")
+
+
+def _inline_faults(value: Capability | Agent, guard: Guard) -> Iterator[OutfitterError]:
+    for alias, use in value.servers.items():
+        if not isinstance(use, InlineServer):
+            continue
+        if use.server.url is None:
+            hint = "register it as an MCP server, have it approved, and refer to it by 'ref'"
+            message = "a program is not defined in place in the team's registry"
+            yield InvalidServer(message, hint=hint).under("mcpServers", alias, "command")
+            continue
+        fault = destination_fault(use.server.url, guard)
+        if fault is not None:
+            yield fault.under("mcpServers", alias, "url")

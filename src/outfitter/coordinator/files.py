@@ -1,0 +1,304 @@
+"""The registry and a catalog folder beside each other: what differs, and how one becomes the other.
+
+``plan`` says what applying a catalog would do, field by field, secrets masked; ``apply`` does it, all or nothing;
+``export`` is the way back. ``follow`` is for a folder that somebody goes on editing while others use the API: an entry
+is taken over from its file only if it is still what was last taken from there. Not here: reading and writing files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, cast
+
+from outfitter.catalog import Capability, Catalog, JsonValue, ServerEntry
+from outfitter.coordinator.commands import command_digest
+from outfitter.coordinator.entries import Entries
+from outfitter.coordinator.live import LiveCatalog
+from outfitter.coordinator.reading import Value
+from outfitter.coordinator.sensitive import masked, sensitive_pointers, unmasked
+from outfitter.coordinator.values import Author, Draft
+from outfitter.coordinator.view import View
+from outfitter.formats import pointer, write_agent, write_capability, write_entry
+from outfitter.storage import User
+
+Documents: TypeAlias = Mapping[User, Mapping[str, JsonValue]]
+Verdict: TypeAlias = Literal["create", "update", "delete", "unchanged"]
+_ORDER = ("mcp-servers", "capabilities", "agents")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that differs; None is one that is not there. A secret is a mask on both sides."""
+
+    path: str
+    before: object
+    after: object
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What becomes of one entry."""
+
+    name: User
+    action: Verdict
+    differences: tuple[Difference, ...] = ()
+    command: str | None = None
+    """The command line of a program that would have to be approved."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """What applying a catalog would do."""
+
+    steps: tuple[Step, ...]
+    drafts: tuple[Draft, ...] = field(default=(), repr=False)
+    deletes: tuple[User, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Step, ...]:
+        """The steps that change something."""
+        return tuple(step for step in self.steps if step.action != "unchanged")
+
+    def count(self, action: Verdict) -> int:
+        """How many entries this becomes of."""
+        return sum(step.action == action for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The registry as documents of files; ``hidden`` are the places of secrets that were masked."""
+
+    documents: Documents
+    hidden: tuple[str, ...]
+    known: frozenset[User] = frozenset()
+    """What the catalog that is there already says in the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What was taken over from a folder, what was not because others have changed it, and what to remember."""
+
+    taken: tuple[User, ...]
+    drifted: tuple[User, ...]
+    applied: Mapping[str, str]
+    """The digest of what each entry is in the folder, by ``kind/id``: given back the next time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The use cases."""
+
+    entries: Entries
+    live: LiveCatalog
+
+    async def plan(self, catalog: Catalog, *, prune: bool = False) -> FilePlan:
+        """What applying the catalog would do; ``prune`` takes away what it does not have."""
+        return make_plan(await self.live.newest(), catalog, prune=prune)
+
+    async def apply(
+        self, catalog: Catalog, who: Author, *, prune: bool = False, approve: bool = False
+    ) -> tuple[FilePlan, tuple[str, ...]]:
+        """Make the registry like the catalog, all or nothing; answers what was done and which programs wait.
+
+        ``approve`` approves the commands that it brings; without it they wait for an admin.
+        """
+        plan = await self.plan(catalog, prune=prune)
+        if plan.changes:
+            await self.entries.apply(plan.drafts, plan.deletes, who)
+        servers = [draft.id for draft in plan.drafts if draft.kind == "mcp-servers" and draft.id is not None]
+        return plan, await self._approve(servers, who if approve else None)
+
+    async def export(self, existing: Catalog | None = None) -> Exported:
+        """The whole registry, as it is written in files. Secrets that are not references are masked."""
+        view = await self.live.newest()
+        there = make_plan(view, existing or Catalog()).steps
+        documents: dict[User, Mapping[str, JsonValue]] = {}
+        hidden: list[str] = []
+        for name, document in documents_of(view.catalog).items():
+            places = sensitive_pointers(name.kind, document, view.catalog)
+            hidden += [f"{name.kind}/{name.id}{place}" for place in sorted(places)]
+            documents[name] = masked(document, places) if places else document
+        known = frozenset(step.name for step in there if step.action == "unchanged")
+        return Exported(documents, tuple(hidden), known)
+
+    async def follow(self, catalog: Catalog, applied: Mapping[str, str] | None, who: Author) -> Followed:
+        """Take over what has changed in a folder since ``applied``; commands in it are approved.
+
+        Without an ``applied`` an empty registry takes everything, and any other one nothing.
+        """
+        view = await self.live.newest()
+        if applied is None:
+            applied = {} if not view.revision else digests_of(documents_of(catalog))
+        found = compare(view, catalog, applied)
+        if found.taken:
+            drafts = [Draft(name.kind, found.wanted[name], name.id) for name in found.taken if name in found.wanted]
+            gone = [name for name in found.taken if name not in found.wanted]
+            await self.entries.apply(drafts, gone, who)
+        view = await self.live.newest()
+        mine = [name.id for name in found.equal if name in view.entries and view.entries[name].updated_by == who.name]
+        await self._approve([*mine, *(name.id for name in found.taken if name.kind == "mcp-servers")], who)
+        return Followed(found.taken, found.drifted, found.applied)
+
+    async def _approve(self, servers: Iterable[str], who: Author | None) -> tuple[str, ...]:
+        """Approve the commands of these servers; without somebody who does, those that wait."""
+        view = await self.live.newest()
+        waiting: list[str] = []
+        for name in servers:
+            value = view.catalog.servers.get(name)
+            if value is None or value.is_approved or command_digest(value) is None:
+                continue
+            if who is None:
+                waiting.append(name)
+            else:
+                await self.entries.approve(name, who)
+        return tuple(waiting)
+
+
+# ── documents ──
+
+
+def documents_of(catalog: Catalog) -> dict[User, Mapping[str, JsonValue]]:
+    """Every entry as a document: the same entry is always written in the same way. Prompts are texts, not files."""
+    values: tuple[Mapping[str, Value], ...] = (catalog.servers, catalog.capabilities, catalog.agents)
+    return {
+        User(kind, name): document_of(value)
+        for kind, shelf in zip(("mcp-servers", "capabilities", "agents"), values, strict=True)
+        for name, value in shelf.items()
+    }
+
+
+def document_of(value: Value) -> dict[str, JsonValue]:
+    """An entry as a document."""
+    if isinstance(value, ServerEntry):
+        return write_entry(value)
+    if isinstance(value, Capability):
+        return write_capability(value)
+    return write_agent(value if value.system_prompt_file is None else replace(value, system_prompt_file=None))
+
+
+def digests_of(documents: Documents) -> dict[str, str]:
+    """What stands for each document, by ``kind/id``."""
+    return {f"{name.kind}/{name.id}": _digest(document) for name, document in documents.items()}
+
+
+def _digest(document: Mapping[str, JsonValue]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _wanted(view: View, catalog: Catalog) -> dict[User, Mapping[str, JsonValue]]:
+    """The catalog's documents, each mask in them replaced by what is stored in its place."""
+    wanted = documents_of(catalog)
+    for name, document in wanted.items():
+        stored = view.value(name)
+        wanted[name] = unmasked(document, None if stored is None else document_of(stored), f"{name.kind}/{name.id}")
+    return wanted
+
+
+# ── planning ──
+
+
+def make_plan(view: View, catalog: Catalog, *, prune: bool = False) -> FilePlan:
+    """What would have to be done so that the registry has what the catalog has."""
+    wanted = _wanted(view, catalog)
+    both = Catalog(
+        {**view.catalog.servers, **catalog.servers},
+        {**view.catalog.capabilities, **catalog.capabilities},
+        {**view.catalog.agents, **catalog.agents},
+    )
+    steps = [_step(view, name, document, both) for name, document in wanted.items()]
+    deletes = [name for name in view.entries if name not in wanted] if prune else []
+    steps += [Step(name, "delete") for name in deletes]
+    moved = {step.name for step in steps if step.action in {"create", "update"}}
+    drafts = tuple(Draft(name.kind, wanted[name], name.id) for name in wanted if name in moved)
+    return FilePlan(tuple(sorted(steps, key=_place)), drafts, tuple(deletes))
+
+
+def _place(step: Step) -> tuple[int, str]:
+    return _ORDER.index(step.name.kind), step.name.id
+
+
+def _step(view: View, name: User, wanted: Mapping[str, JsonValue], catalog: Catalog) -> Step:
+    stored = view.value(name)
+    before = {} if stored is None else document_of(stored)
+    if before == wanted:
+        return Step(name, "unchanged")
+    hidden = sensitive_pointers(name.kind, wanted, catalog) | sensitive_pointers(name.kind, before, catalog)
+    differences = tuple(
+        Difference(path, _shown(old, path, hidden), _shown(new, path, hidden))
+        for path, old, new in _differences((), before, wanted)
+    )
+    value = catalog.servers.get(name.id) if name.kind == "mcp-servers" else None
+    return Step(name, "create" if stored is None else "update", differences, _command(value, stored))
+
+
+def _command(value: ServerEntry | None, stored: Value | None) -> str | None:
+    """The command line that nobody has approved yet."""
+    if value is None or command_digest(value) is None:
+        return None
+    if isinstance(stored, ServerEntry) and stored.is_approved and command_digest(stored) == command_digest(value):
+        return None
+    return " ".join((value.server.command or "", *value.server.args))
+
+
+def _differences(trail: tuple[str, ...], before: object, after: object) -> Iterator[tuple[str, object, object]]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        old, new = cast("Mapping[str, object]", before), cast("Mapping[str, object]", after)
+        for key in dict.fromkeys((*old, *new)):
+            yield from _differences((*trail, key), old.get(key), new.get(key))
+    elif before != after:
+        yield pointer(trail), before, after
+
+
+def _shown(value: object, path: str, hidden: frozenset[str]) -> object:
+    """The value with a mask wherever a secret is; ``path`` is where it stands in its document."""
+    inner = frozenset(place[len(path) :] for place in hidden if place == path or place.startswith(f"{path}/"))
+    return value if value is None or not inner else masked({"": value}, {f"/{place}" for place in inner})[""]
+
+
+# ── following ──
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A folder, the registry, and what was last taken over from the one to the other."""
+
+    wanted: Mapping[User, Mapping[str, Any]]
+    taken: tuple[User, ...]
+    """Entries to take over; those that are not wanted go."""
+    drifted: tuple[User, ...]
+    equal: tuple[User, ...]
+    """Servers that are in the registry as they are in the folder."""
+    applied: Mapping[str, str]
+
+
+def compare(view: View, catalog: Catalog, applied: Mapping[str, str]) -> Comparison:
+    """Which entries can be taken over: those that have changed in the folder, and nowhere else."""
+    wanted = _wanted(view, catalog)
+    remembered = dict(applied)
+    taken: list[User] = []
+    drifted: list[User] = []
+    equal: list[User] = []
+    for name in dict.fromkeys((*wanted, *map(_name, applied))):
+        key, value = f"{name.kind}/{name.id}", view.value(name)
+        there = None if value is None else _digest(document_of(value))
+        here = _digest(wanted[name]) if name in wanted else None
+        if here == there:
+            equal += [name] if name.kind == "mcp-servers" and value is not None else []
+        elif here == remembered.get(key):
+            continue  # changed in the registry only
+        elif there == remembered.get(key):
+            taken.append(name)
+        else:
+            drifted.append(name)
+            continue
+        remembered[key] = here or ""
+    kept = {key: digest for key, digest in remembered.items() if digest}
+    return Comparison(wanted, tuple(taken), tuple(drifted), tuple(equal), kept)
+
+
+def _name(key: str) -> User:
+    kind, _, name = key.partition("/")
+    return User(cast("Any", kind), name)

@@ -1,0 +1,145 @@
+"""Documents of the API as values: read by ``formats``, every fault with its JSON pointer, all of them where possible.
+
+One fault can hide others. So what is at fault is left out and the rest is read again, until nothing more is found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar, cast
+
+from outfitter.basics import quote
+from outfitter.catalog import Agent, Capability, ServerEntry
+from outfitter.coordinator.commands import command_digest
+from outfitter.errors import Invalid, InvalidDocument, OutfitterError, Refused
+from outfitter.formats import pointer, read_agent, read_capability, read_entry
+from outfitter.storage import Kind
+
+T = TypeVar("T")
+Value: TypeAlias = ServerEntry | Capability | Agent
+Document: TypeAlias = Mapping[str, Any]
+
+_MOST = 20
+_DEEPEST = 64
+_LONGEST = 1000
+_ID_FIELDS: Mapping[Kind, str] = {"mcp-servers": "id", "capabilities": "name", "agents": "name"}
+_READERS: Mapping[Kind, Callable[[object, str, str], Value]] = {
+    "mcp-servers": read_entry,
+    "capabilities": read_capability,
+    "agents": read_agent,
+}
+
+
+def as_document(document: object) -> dict[str, Any]:
+    """The document itself, if it is an object."""
+    if not isinstance(document, Mapping):
+        raise InvalidDocument("expected an object", source="")
+    return dict(cast("Mapping[str, Any]", document))
+
+
+def check_plain(document: object) -> None:
+    """Refuse what no reader could handle: endless nesting, numbers beyond all measure, and values only storage writes.
+
+    It does not call itself: what it is there for must not bring it down.
+    """
+    waiting: list[tuple[object, int]] = [(document, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise Invalid(f"it is nested more than {_DEEPEST} deep")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Invalid("NaN and Infinity are not JSON")
+        if isinstance(value, int) and value.bit_length() > _LONGEST:
+            raise Invalid("a number is too large")
+        if isinstance(value, Mapping):
+            fields = cast("Mapping[str, object]", value)
+            if "$sealed" in fields:
+                hint = "give the value itself"
+                raise Invalid("'$sealed' is how values are stored, not how they are given", hint=hint)
+            waiting.extend((item, depth + 1) for item in fields.values())
+        elif isinstance(value, list):
+            waiting.extend((item, depth + 1) for item in cast("list[object]", value))
+
+
+def id_of(kind: Kind, document: Document, name: str | None = None) -> str:
+    """The id that a document names; ``name`` is what it must be, or is when the document leaves it out."""
+    field = _ID_FIELDS[kind]
+    found = document.get(field, name)
+    if found is None:
+        raise InvalidDocument(f"'{field}' is missing", source=kind, path=f"/{field}").under(field)
+    if not isinstance(found, str):
+        raise InvalidDocument("expected a text", source=kind, path=f"/{field}").under(field)
+    if name is not None and found != name:
+        message = f"the {field} is {quote(found)}, and the document is for {quote(name)}"
+        raise InvalidDocument(message, source=kind, path=f"/{field}", hint="it cannot be changed").under(field)
+    return found
+
+
+def with_id(kind: Kind, document: Document, name: str) -> dict[str, Any]:
+    """The document with its id in it."""
+    return {_ID_FIELDS[kind]: name, **document}
+
+
+def read_stored(kind: Kind, name: str, document: Document, approved: str | None) -> Value:
+    """The value of a stored document; a program to start is approved when its digest is the approved one."""
+    value = _READERS[kind](document, name, f"{kind}/{name}")
+    if isinstance(value, ServerEntry):
+        digest = command_digest(value)
+        if digest is not None and digest != approved:
+            return replace(value, is_approved=False)
+    return value
+
+
+def read_all(document: object, read: Callable[[object], T], source: str) -> T:
+    """What the reader makes of the document; one error as it is, several as Refused."""
+    problems: list[OutfitterError] = []
+    rest = document
+    while len(problems) < _MOST:
+        try:
+            value = read(rest)
+        except OutfitterError as problem:
+            if not problem.trail and problems:
+                break  # what is left out is missed: a consequence, not another fault
+            problem.locate(source, None, pointer(problem.trail))
+            problems.append(problem)
+            smaller = _without(rest, problem.trail)
+            if smaller is None:
+                break
+            rest = smaller
+        else:
+            if not problems:
+                return value
+            break
+    raise_all(problems, source)
+    raise AssertionError  # pragma: no cover - there is at least one problem here
+
+
+def raise_all(problems: list[OutfitterError], source: str) -> None:
+    """Raise the problem, or all of them together; nothing when there is none."""
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise Refused(f"{len(problems)} problems", problems, where=source)
+
+
+def _without(value: object, trail: tuple[str | int, ...]) -> object | None:
+    """A copy without what the trail leads to; None when it leads nowhere."""
+    if not trail:
+        return None
+    key, rest = trail[0], trail[1:]
+    if isinstance(value, dict) and key in value:
+        fields = dict(cast("dict[str | int, object]", value))
+        inner = _without(fields[key], rest) if rest else None
+        if inner is None:
+            del fields[key]
+        else:
+            fields[key] = inner
+        return fields
+    if isinstance(value, list) and isinstance(key, int) and key < len(cast("list[object]", value)):
+        items = list(cast("list[object]", value))
+        inner = _without(items[key], rest) if rest else None
+        items[key : key + 1] = [] if inner is None else [inner]
+        return items
+    return None

@@ -1,0 +1,253 @@
+"""Runs and sessions of the team: started, listed, stopped, and the plan that each session was given.
+
+A run is resolved when it is made, under its parent's stored plan, and stored with its session in one transaction: what
+is refused leaves nothing behind. Its credentials stay in memory. Executing runs is the runner's affair.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+from outfitter.basics import Secret, SecretRef, quote
+from outfitter.coordinator.credentials import CredentialBook
+from outfitter.coordinator.events import EventLog
+from outfitter.coordinator.listing import check_limit, is_plain, read_number
+from outfitter.coordinator.live import LiveCatalog
+from outfitter.coordinator.plans import depth_of, read_plan, write_plan
+from outfitter.coordinator.sensitive import is_sensitive, masked
+from outfitter.coordinator.starting import (
+    Asked,
+    Fetch,
+    check_depth,
+    read_asked,
+    resolve_run,
+    resume_run,
+    secrets_of,
+)
+from outfitter.coordinator.values import Author, Page, RunFilter, ShownRun, ShownSession
+from outfitter.errors import Conflict, InvalidRun, UnknownRun, UnknownSession
+from outfitter.formats import pointer
+from outfitter.resolution import RunPlan, explain
+from outfitter.storage import ENDED, RunRecord, RunState, SessionRecord
+from outfitter.storage import Runs as RunStore
+
+EndState: TypeAlias = Literal["stopped", "done", "failed", "lost"]
+_ANY = RunFilter()
+_MAY_END: frozenset[RunState] = frozenset({"pending", "running", "stopping"})
+_STOPS: tuple[tuple[RunState, RunState], ...] = (("pending", "stopped"), ("running", "stopping"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """What a new session stands below: its parent's plan, how deep that is, and the credentials in it."""
+
+    plan: RunPlan | None = None
+    depth: int = 0
+    secrets: frozenset[Secret] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The use cases of runs and sessions."""
+
+    _store: RunStore
+    _live: LiveCatalog
+    _events: EventLog
+    _fetch: Fetch | None = None
+    _book: CredentialBook = field(default_factory=CredentialBook)
+
+    async def start(self, document: object, who: Author) -> ShownRun:
+        """Resolve and store a run with its session; Refused with all problems, and nothing is left behind."""
+        asked = read_asked(document)
+        if asked.type == "resume_session":
+            return await self._resume(asked, who)
+        run = asked.named(asked.run.run_id or _new_id("run"), asked.run.session_id or _new_id("session"))
+        above = await self._above(asked.parent_session_id)
+        catalog = (await self._live.newest()).catalog
+        plan = await resolve_run(catalog, run, above.plan, self._fetch)
+        written = write_plan(plan, secrets_of(run) | above.secrets, above.depth)
+        record = _record(asked, who, plan, run.session_id or "")
+        ids = (record.session_id, record.agent_name, record.id, record.created_at)
+        session = SessionRecord(*ids, written.document, asked.parent_session_id, sealed=written.sealed)
+        return await self._add(record, session, written.held)
+
+    async def get(self, run_id: str) -> ShownRun:
+        """One run; UnknownRun when there is none."""
+        return _show(await self._run(run_id))
+
+    async def list(self, wanted: RunFilter = _ANY, *, cursor: str | None = None, limit: int = 100) -> Page[ShownRun]:
+        """Runs, newest first."""
+        check_limit(limit)
+        before, states = read_number(cursor), () if wanted.state is None else (wanted.state,)
+        if not (is_plain(wanted.agent) and is_plain(wanted.session_id)):
+            return Page(())
+        found = await self._store.list(
+            agent=wanted.agent, states=states, session_id=wanted.session_id, before=before, limit=limit + 1
+        )
+        return Page(tuple(_show(run) for run in found[:limit]), _following(found, limit))
+
+    async def stop(self, run_id: str, who: Author) -> ShownRun:
+        """Ask a run to end: a pending one is stopped at once, a running one is stopping; Conflict when it has ended."""
+        run = await self._run(run_id)
+        for before, after in _STOPS:
+            try:
+                return await self._move(run_id, {before}, after, who.name)
+            except Conflict:
+                run = await self._run(run_id)  # it was in another state, or has moved on meanwhile
+        if run.state != "stopping":
+            hint = "only a run that goes on can be stopped"
+            raise Conflict(f"the run is {run.state}", where=f"runs/{run_id}", hint=hint)
+        return _show(run)
+
+    async def begin(self, run_id: str, who: Author) -> ShownRun:
+        """A pending run is running from now on; Conflict when somebody else was faster."""
+        await self._run(run_id)
+        return await self._move(run_id, {"pending"}, "running", who.name)
+
+    async def finish(
+        self, run_id: str, state: EndState, who: Author, *, result: object = None, error: object = None
+    ) -> ShownRun:
+        """A run has ended: its credentials are forgotten."""
+        await self._run(run_id)
+        record = await self._store.set_state(run_id, _MAY_END, state, result=result, error=error)
+        return await self._moved(record, who.name)
+
+    async def session(self, session_id: str) -> ShownSession:
+        """One session with its parent, its children and its plan explained; UnknownSession when there is none."""
+        record = await self._session(session_id)
+        children = tuple(child.id for child in await self._store.children(session_id))
+        plan = explain(self._plan(record)).to_json()
+        return replace(_show_session(record), children=children, plan=plan)
+
+    async def sessions(
+        self, wanted: RunFilter = _ANY, *, cursor: str | None = None, limit: int = 100
+    ) -> Page[ShownSession]:
+        """Sessions, newest first, without plans."""
+        check_limit(limit)
+        before = read_number(cursor)
+        if not is_plain(wanted.agent):
+            return Page(())
+        found = await self._store.sessions(agent=wanted.agent, state=wanted.state, before=before, limit=limit + 1)
+        return Page(tuple(_show_session(record) for record in found[:limit]), _following(found, limit))
+
+    async def plan_of(self, session_id: str) -> RunPlan:
+        """The blank plan of a session, with the credentials that are still held: for whoever connects."""
+        return self._plan(await self._session(session_id))
+
+    async def _resume(self, asked: Asked, who: Author) -> ShownRun:
+        """A new run in a session that has come to rest: its plan stays, its credentials are given again."""
+        if asked.run.session_id is None:
+            raise InvalidRun("'session_id' is missing", hint="name the session to go on with").under("session_id")
+        record = await self._session(asked.run.session_id)
+        if record.state not in ENDED:
+            hint = "stop its run first"
+            raise Conflict(f"the session is {record.state}", where=f"sessions/{record.id}", hint=hint)
+        if asked.parent_session_id not in {None, record.parent_id}:
+            raise InvalidRun("a session keeps its parent").under("parent_session_id")
+        run = asked.named(asked.run.run_id or _new_id("run"), record.id)
+        plan = read_plan(record.plan, {})
+        held = await resume_run((await self._live.newest()).catalog, run, plan, self._fetch)
+        again = replace(asked, parent_session_id=record.parent_id)
+        return await self._add(_record(again, who, replace(plan, run_id=run.run_id), record.id), None, held)
+
+    async def _above(self, parent_id: str | None) -> _Above:
+        if parent_id is None:
+            return _Above()
+        record = await self._session(parent_id)
+        if record.state in {"stopping", "stopped"}:
+            raise Conflict(f"the parent session is {record.state}", where=f"sessions/{parent_id}")
+        depth = depth_of(record.plan) + 1
+        check_depth(depth)
+        return _Above(self._plan(record), depth, frozenset(self._book.of(record.run_id).values()))
+
+    def _plan(self, record: SessionRecord) -> RunPlan:
+        return replace(read_plan(record.plan, self._book.of(record.run_id)), run_id=record.run_id)
+
+    async def _add(
+        self, record: RunRecord, session: SessionRecord | None, held: Mapping[SecretRef, Secret]
+    ) -> ShownRun:
+        """Store a run; its credentials are there before anybody can see it, and gone when it is not stored."""
+        self._book.hold(record.id, held)
+        try:
+            stored = await self._store.add(record, session)
+        except BaseException:
+            self._book.drop(record.id)
+            raise
+        await self._tell("created", stored, stored.created_by)
+        return _show(stored)
+
+    async def _move(self, run_id: str, before: set[RunState], after: RunState, who: str) -> ShownRun:
+        return await self._moved(await self._store.set_state(run_id, before, after), who)
+
+    async def _moved(self, record: RunRecord, who: str) -> ShownRun:
+        if record.state in ENDED:
+            self._book.drop(record.id)
+        await self._tell(record.state, record, who)
+        return _show(record)
+
+    async def _tell(self, what: str, record: RunRecord, who: str) -> None:
+        data = {"agent": record.agent_name, "session_id": record.session_id, "state": record.state, "who": who}
+        await self._events.tell(f"run.{what}", f"runs/{record.id}", data)
+
+    async def _run(self, run_id: str) -> RunRecord:
+        found = await self._store.get(run_id) if is_plain(run_id) else None
+        if found is None:
+            raise UnknownRun(f"no run {quote(run_id)}")
+        return found
+
+    async def _session(self, session_id: str) -> SessionRecord:
+        found = await self._store.session(session_id) if is_plain(session_id) else None
+        if found is None:
+            raise UnknownSession(f"no session {quote(session_id)}")
+        return found
+
+
+def _record(asked: Asked, who: Author, plan: RunPlan, session_id: str) -> RunRecord:
+    """The run as it is stored; the values of sensitive headers are sealed, whatever they look like."""
+    run = asked.run
+    headers = {alias: dict(settings) for alias, settings in run.mcp_headers.items()}
+    sealed = frozenset(
+        pointer((alias, name))
+        for alias, settings in headers.items()
+        for name, value in settings.items()
+        if value is not None and is_sensitive(name, plan.servers[alias].header_schema)
+    )
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    head = (plan.run_id or "", asked.type, run.agent_name, run.prompt, session_id, now, who.name)
+    return RunRecord(*head, headers, asked.parent_session_id, sealed=sealed)
+
+
+def _show(run: RunRecord) -> ShownRun:
+    return ShownRun(
+        id=run.id,
+        type=run.type,
+        agent_name=run.agent_name,
+        prompt=run.prompt,
+        session_id=run.session_id,
+        parent_session_id=run.parent_session_id,
+        state=run.state,
+        created_at=run.created_at,
+        created_by=run.created_by,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        mcp_headers=masked(run.mcp_headers, run.sealed),
+        result=run.result,
+        error=run.error,
+    )
+
+
+def _show_session(record: SessionRecord) -> ShownSession:
+    ids = (record.id, record.agent, record.run_id)
+    return ShownSession(*ids, record.state, record.created_at, record.ended_at, record.parent_id)
+
+
+def _following(found: Sequence[RunRecord | SessionRecord], limit: int) -> str | None:
+    return str(found[limit - 1].seq) if len(found) > limit else None
+
+
+def _new_id(what: str) -> str:
+    return f"{what}-{uuid.uuid4().hex}"

@@ -1,0 +1,156 @@
+"""A run request from document to plan: read, resolved under its parent, with every problem found. Nothing is stored.
+
+The one path for every way a run can start. The caller says which catalog, which parent and which ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, cast
+
+from outfitter.basics import Secret, SecretRef
+from outfitter.catalog import Catalog, RunRequest
+from outfitter.coordinator.credentials import PROVIDER
+from outfitter.coordinator.reading import as_document, check_plain, read_all
+from outfitter.coordinator.view import unknown
+from outfitter.errors import (
+    InvalidDocument,
+    InvalidRun,
+    NotApproved,
+    OutfitterError,
+    Refused,
+    UnresolvedPlaceholder,
+)
+from outfitter.formats import read_run
+from outfitter.resolution import Plain, RunPlan, RuntimeValue, Supply, Want, resolve, server_wants, unresolved
+
+RunType: TypeAlias = Literal["start_session", "resume_session"]
+Fetch: TypeAlias = Callable[[Sequence[Want]], Awaitable[Supply]]
+"""Looks variables and secrets up where the run's servers will be connected."""
+SOURCE = "run request"
+DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A run request as it was read."""
+
+    type: RunType
+    run: RunRequest
+    parent_session_id: str | None
+
+    def named(self, run_id: str, session_id: str) -> RunRequest:
+        """The request with the ids of its run."""
+        return replace(self.run, run_id=run_id, session_id=session_id)
+
+
+def read_asked(document: object) -> Asked:
+    """What is asked for; what is wrong with it is raised, all at once where possible."""
+    check_plain(document)
+    return read_all(document, _read, SOURCE)
+
+
+def _read(document: object) -> Asked:
+    run = read_run(document, SOURCE)
+    fields = as_document(document)
+    parent = fields.get("parent_session_id")
+    if parent is not None and not isinstance(parent, str):
+        raise InvalidDocument("expected a text", source="").under("parent_session_id")
+    return Asked(cast("RunType", fields.get("type", "start_session")), run, parent)
+
+
+def check_depth(depth: int) -> None:
+    """Refuse a session that stands below too many others: agents that start agents must end somewhere."""
+    if depth > DEEPEST:
+        hint = "an agent that starts itself again and again ends here"
+        raise InvalidRun(f"sessions are at most {DEEPEST} deep", where=SOURCE, hint=hint)
+
+
+async def resolve_run(catalog: Catalog, run: RunRequest, parent: RunPlan | None, fetch: Fetch | None) -> RunPlan:
+    """The blank plan of a run that may start; UnknownAgent, or Refused with every problem."""
+    agent = catalog.agents.get(run.agent_name)
+    if agent is None:
+        raise unknown("agents", run.agent_name)
+    plan = resolve(agent, catalog, run, parent)
+    forgotten = [problem for _, problem in _forgotten(plan)]
+    problems = [*_unapproved(plan), *forgotten, *await _unfilled(plan, fetch)]
+    if problems:
+        raise Refused(f"a run of agent '{agent.name}' cannot start", problems, where=SOURCE)
+    return plan
+
+
+async def resume_run(catalog: Catalog, run: RunRequest, plan: RunPlan, fetch: Fetch | None) -> dict[SecretRef, Secret]:
+    """The credentials that a session goes on with; Refused when it cannot go on as it was planned."""
+    problems: list[OutfitterError] = []
+    if run.agent_name != plan.agent.name:
+        problems.append(InvalidRun(f"the session is one of agent '{plan.agent.name}'", where=SOURCE))
+    if run.mcp_headers:
+        hint = "start a new session to have others"
+        problems.append(InvalidRun("a session keeps the headers it began with", where=SOURCE, hint=hint))
+    entries = dict.fromkeys(server.entry_id for server in plan.servers.values() if server.entry_id is not None)
+    problems += [unknown("mcp-servers", name) for name in entries if name not in catalog.servers]
+    held = dict(_refilled(plan, run))
+    problems += [problem for ref, problem in _forgotten(plan) if ref not in held]
+    problems += await _unfilled(plan, fetch)
+    if problems:
+        raise Refused(f"the session of agent '{plan.agent.name}' cannot go on", problems, where=SOURCE)
+    return held
+
+
+def _refilled(plan: RunPlan, run: RunRequest) -> Iterator[tuple[SecretRef, Secret]]:
+    """The plan's references to credentials, each with the one that is given for its header now."""
+    for alias, name, ref in _references(plan):
+        spelled = name.lower().replace("-", "_")
+        for given, secret in run.credentials.get(alias, {}).items():
+            if given.lower().replace("-", "_") in {spelled, spelled.removeprefix("x_")}:
+                yield ref, secret
+
+
+def _references(plan: RunPlan) -> Iterator[tuple[str, str, SecretRef]]:
+    for server in plan.servers.values():
+        for name, header in server.headers.items():
+            inner = header.value.value if isinstance(header.value, Plain) else None
+            if isinstance(inner, SecretRef) and inner.provider == PROVIDER:
+                yield server.alias, name, inner
+
+
+def secrets_of(run: RunRequest) -> frozenset[Secret]:
+    """The credentials that came with a run."""
+    return frozenset(secret for given in run.credentials.values() for secret in given.values())
+
+
+def _unapproved(plan: RunPlan) -> Iterator[OutfitterError]:
+    for server in plan.servers.values():
+        if server.definition.value.required and not server.is_approved:
+            hint = f"an admin has to approve the command of server '{server.entry_id}'"
+            yield NotApproved(f"server '{server.alias}' is required and its command is not approved", hint=hint)
+
+
+def _forgotten(plan: RunPlan) -> Iterator[tuple[SecretRef, OutfitterError]]:
+    """Headers that were given as a credential which nobody holds any more."""
+    for alias, name, ref in _references(plan):
+        message = f"server '{alias}': the credential for header '{name}' is not held any more"
+        yield ref, UnresolvedPlaceholder(message, hint="resume that session and give its credentials again")
+
+
+async def _unfilled(plan: RunPlan, fetch: Fetch | None) -> list[OutfitterError]:
+    """Placeholders that are malformed, and those that nothing fills where it can be known here."""
+    wants: list[Want] = []
+    problems: list[OutfitterError] = []
+    for server in plan.servers.values():
+        try:
+            wants += server_wants(server)
+        except UnresolvedPlaceholder as malformed:
+            problems.append(malformed)
+    known = [want for want in wants if not _is_own(want)]
+    if fetch is not None and known:
+        supply = await fetch(known)
+        problems += [unresolved(want) for want in known if supply.find(want.need) is None]
+    return problems
+
+
+def _is_own(want: Want) -> bool:
+    """Whether Outfitter itself fills it when the run begins."""
+    need = want.need
+    return isinstance(need, RuntimeValue) or (isinstance(need, SecretRef) and need.provider == PROVIDER)

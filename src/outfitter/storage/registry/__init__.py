@@ -1,0 +1,84 @@
+"""The team's registry in a database: SQLite in a file, PostgreSQL when a team outgrows one machine.
+
+The only place that knows SQLAlchemy and Alembic. Everybody else comes through ``outfitter.storage``, which loads this
+when it is first used. It keeps documents, history, runs, tokens and events; it does not judge what they say. Values and
+keys can be had without the libraries of a database, which take a while to load.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from outfitter.storage.registry.database import Database, open_database
+    from outfitter.storage.registry.events import Events
+    from outfitter.storage.registry.keys import KeyRing
+    from outfitter.storage.registry.registry import Registry
+    from outfitter.storage.registry.runs import Runs
+    from outfitter.storage.registry.tokens import ApiTokens
+    from outfitter.storage.registry.values import (
+        ENDED,
+        KINDS,
+        Action,
+        Change,
+        Delete,
+        Entry,
+        EventRecord,
+        Kind,
+        Past,
+        Put,
+        RunRecord,
+        RunState,
+        SessionRecord,
+        TokenRecord,
+        User,
+    )
+    from outfitter.storage.registry.writing import Writing
+
+__all__ = [
+    "ENDED",
+    "KINDS",
+    "Action",
+    "ApiTokens",
+    "Change",
+    "Database",
+    "Delete",
+    "Entry",
+    "EventRecord",
+    "Events",
+    "KeyRing",
+    "Kind",
+    "Past",
+    "Put",
+    "Registry",
+    "RunRecord",
+    "RunState",
+    "Runs",
+    "SessionRecord",
+    "TokenRecord",
+    "User",
+    "Writing",
+    "open_database",
+]
+
+_MODULES = {
+    "ApiTokens": "tokens",
+    "Database": "database",
+    "Events": "events",
+    "KeyRing": "keys",
+    "Registry": "registry",
+    "Runs": "runs",
+    "Writing": "writing",
+    "open_database": "database",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load the part that a name is in when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'outfitter.storage.registry' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = getattr(import_module(f"outfitter.storage.registry.{_MODULES.get(name, 'values')}"), name)
+    globals()[name] = value
+    return value

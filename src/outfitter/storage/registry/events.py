@@ -1,0 +1,57 @@
+"""Events that outlive the process: numbered in the order of their commits, so that nobody who reads on misses one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select
+
+from outfitter.storage.registry.store import Store
+from outfitter.storage.registry.tables import events
+from outfitter.storage.registry.values import EventRecord
+from outfitter.storage.registry.watching import Watch
+
+_SWEEP = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The newest ``kept`` events, a few hundred more at times."""
+
+    _store: Store
+    _watch: Watch
+    _kept: int
+
+    async def append(self, kind: str, subject: str, data: Mapping[str, Any]) -> int:
+        """Keep an event and answer its number."""
+        async with self._store.writing("events") as turn:
+            turn.moved = True
+            seq = turn.value + 1
+            values = {"seq": seq, "at": self._store.now(), "kind": kind, "subject": subject, "data": json.dumps(data)}
+            await turn.connection.execute(insert(events).values(values))
+            if seq % _SWEEP == 0:
+                await turn.connection.execute(delete(events).where(events.c.seq <= seq - self._kept))
+        return seq
+
+    async def after(self, seq: int, limit: int = 100) -> tuple[EventRecord, ...]:
+        """The events after a number, oldest first."""
+        asked = select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(limit)
+        async with self._store.reading() as connection:
+            rows = (await connection.execute(asked)).all()
+        return tuple(EventRecord(row.seq, row.at, row.kind, row.subject, json.loads(row.data)) for row in rows)
+
+    async def span(self) -> tuple[int, int]:
+        """The numbers of the oldest and the newest event that are kept; (0, 0) when there is none.
+
+        Who comes back with a number below the oldest but one has missed events.
+        """
+        async with self._store.reading() as connection:
+            oldest, newest = (await connection.execute(select(func.min(events.c.seq), func.max(events.c.seq)))).one()
+        return int(oldest or 0), int(newest or 0)
+
+    def follow(self) -> AsyncGenerator[int]:
+        """The number of the newest event at once, then whenever there is a newer one, by whichever process."""
+        return self._watch.follow("events")

@@ -1,0 +1,127 @@
+"""How the parts of the database read and write: connections, turns, waits, and what their errors mean.
+
+A reader sees one state and never waits for a writer. Writers take turns over all processes: SQLite has one writer at a
+time, PostgreSQL locks the row of the number that a writer moves. What a ``writing`` block did is kept when it ends,
+safely on disk, and is as if it had never been when it ends with an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from sqlalchemy import select, text, update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from outfitter.errors import StorageUnavailable
+from outfitter.storage.registry.address import WRITES, Address
+from outfitter.storage.registry.keys import KeyRing
+from outfitter.storage.registry.sealing import Sealer
+from outfitter.storage.registry.tables import counters
+
+Counter = Literal["revision", "tokens", "events", "runs"]
+COUNTERS: tuple[Counter, ...] = ("revision", "tokens", "events", "runs")
+CHANNEL: Final = "outfitter_registry"
+
+
+@dataclass(slots=True)
+class Store:
+    """One open database, as its parts use it. ``heard`` is told of every number that a commit of ours has moved."""
+
+    address: Address
+    engine: AsyncEngine
+    keys: KeyRing
+    now: Callable[[], str]
+    heard: Callable[[Counter, int], None]
+    _turns: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    def sealer(self, kind: str, name: str) -> Sealer:
+        """What seals and opens the literals of one record."""
+        return Sealer(self.keys, kind, name)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[AsyncConnection]:
+        """A connection that sees one state of the database."""
+        with translated(self.address.shown):
+            async with self.engine.connect() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def writing(self, counter: Counter) -> AsyncGenerator[Turn]:
+        """The turn of one writer."""
+        with translated(self.address.shown):
+            async with self._queued(counter), self.engine.connect() as connection:
+                await connection.execution_options(**{WRITES: True})
+                async with connection.begin():
+                    turn = await self._take(connection, counter)
+                    yield turn
+                    await self._number(turn)
+        if turn.moved:
+            self.heard(counter, turn.value + 1)
+
+    @asynccontextmanager
+    async def _queued(self, counter: Counter) -> AsyncGenerator[None]:
+        """Writers of this process queue here, in order and without a connection; others' are waited for in there."""
+        turn = self._turns["" if self.address.is_sqlite else counter]
+        try:
+            async with asyncio.timeout(self.address.wait):
+                await turn.acquire()
+        except TimeoutError:
+            raise _busy(self.address.shown) from None
+        try:
+            yield
+        finally:
+            turn.release()
+
+    async def _take(self, connection: AsyncConnection, counter: Counter) -> Turn:
+        asked = select(counters.c.value).where(counters.c.name == counter).with_for_update()
+        return Turn(connection, counter, int((await connection.execute(asked)).scalar_one()))
+
+    async def _number(self, turn: Turn) -> None:
+        """Move the number if anything was written, and tell the other processes, all in the same transaction."""
+        if not turn.moved:
+            return
+        moved = update(counters).where(counters.c.name == turn.counter).values(value=turn.value + 1)
+        await turn.connection.execute(moved)
+        if not self.address.is_sqlite:
+            await turn.connection.execute(text("SELECT pg_notify(:channel, '')"), {"channel": CHANNEL})
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a writer holds: its connection, and the number it may move by one."""
+
+    connection: AsyncConnection
+    counter: Counter
+    value: int
+    moved: bool = False
+
+
+@contextmanager
+def translated(where: str) -> Generator[None]:
+    """Turn what the drivers raise into StorageUnavailable, without a word of what was written."""
+    try:
+        yield
+    except PoolTimeout:
+        raise _busy(where) from None
+    except DBAPIError as error:
+        raise told(error.orig or error, where) from None
+
+
+def told(error: BaseException, where: str) -> StorageUnavailable:
+    """The error of a driver as ours: its first line, which names no value."""
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if "database is locked" in said or type(error).__name__ == "LockNotAvailable":
+        return _busy(where)
+    return StorageUnavailable(f"the database does not answer: {said}", where=where)
+
+
+def _busy(where: str) -> StorageUnavailable:
+    hint = "try again; if it stays so, a program holds the database"
+    return StorageUnavailable("the database is busy", where=where, hint=hint)

@@ -1,0 +1,66 @@
+"""API tokens at rest: their digests and what they may do. Whether one is valid now is decided where it is used.
+
+``generation`` moves when a token was added or revoked, so that whoever keeps tokens in memory knows when to read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from outfitter.errors import AlreadyExists
+from outfitter.storage.registry.store import Store
+from outfitter.storage.registry.tables import api_tokens, counters
+from outfitter.storage.registry.values import TokenRecord
+from outfitter.storage.registry.watching import Watch
+
+
+@dataclass(frozen=True, slots=True)
+class ApiTokens:
+    """The tokens that were given out."""
+
+    _store: Store
+    _watch: Watch
+
+    async def add(self, record: TokenRecord) -> None:
+        """Keep a token; AlreadyExists when its id or digest is taken."""
+        async with self._store.writing("tokens") as turn:
+            turn.moved = True
+            try:
+                await turn.connection.execute(insert(api_tokens).values(asdict(record)))
+            except IntegrityError:
+                raise AlreadyExists("a token of this id exists", where=f"tokens/{record.id}") from None
+
+    async def all(self) -> tuple[TokenRecord, ...]:
+        """Every token, revoked ones too, oldest first."""
+        asked = select(api_tokens).order_by(api_tokens.c.created_at, api_tokens.c.id)
+        async with self._store.reading() as connection:
+            return tuple(TokenRecord(**row) for row in (await connection.execute(asked)).mappings().all())
+
+    async def revoke(self, token_id: str) -> bool:
+        """Take a token back from now on; False when there is none of this id that is not revoked yet."""
+        mine = update(api_tokens).where(api_tokens.c.id == token_id, api_tokens.c.revoked_at.is_(None))
+        async with self._store.writing("tokens") as turn:
+            done = await turn.connection.execute(mine.values(revoked_at=self._store.now()))
+            turn.moved = bool(done.rowcount)
+        return turn.moved
+
+    async def touch(self, token_id: str, at: str) -> None:
+        """Note when a token was last used; an earlier time than the known one is ignored."""
+        known = api_tokens.c.last_used_at
+        mine = update(api_tokens).where(api_tokens.c.id == token_id, or_(known.is_(None), known < at))
+        async with self._store.writing("tokens") as turn:
+            await turn.connection.execute(mine.values(last_used_at=at))
+
+    async def generation(self) -> int:
+        """A number that moves with every token that is added or revoked."""
+        async with self._store.reading() as connection:
+            asked = select(counters.c.value).where(counters.c.name == "tokens")
+            return int((await connection.execute(asked)).scalar_one())
+
+    def follow(self) -> AsyncGenerator[int]:
+        """The present generation at once, then the newest one whenever it has moved, by whichever process."""
+        return self._watch.follow("tokens")

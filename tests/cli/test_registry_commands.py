@@ -1,0 +1,202 @@
+"""Every action of the API has a command, and a command does the same here and at a service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from outfitter.coordinator import ROUTES
+from tests.cli.registry_kit import Shell, asked_of, local_shell, record_calls, served_shell, settled
+from tests.cli.terminal import Printed
+
+CONTEXT_STORE = {
+    "id": "context-store",
+    "url": "http://localhost:9501/mcp",
+    "header_schema": {"X-Context-Namespace": {"type": "string", "required": True}},
+    "default_headers": {"X-Context-Namespace": "default"},
+}
+# Every line is one command; NAME:FIELD stands for a field of what an earlier command with that label answered.
+STORY = """
+servers add -f context-store.json
+servers add context-store --url http://localhost:9501/mcp
+servers add files --command cat --arg -u
+servers list
+servers list --json --text context
+servers show files
+servers show context-store --record --json
+servers approve files --yes
+servers approve context-store --yes
+servers edit context-store --set /description=Documents
+servers edit context-store --set /no_such_field=1
+servers history context-store
+servers history context-store --diff
+servers rollback context-store 1
+servers rollback context-store 99
+capabilities add knowledge --use docs=context-store --text Ask
+capabilities list
+capabilities show knowledge --json
+capabilities edit knowledge --set /text=Look
+capabilities history knowledge --json
+capabilities rollback knowledge 1
+capabilities users knowledge
+agents add lead --capability knowledge --role lead
+agents add worker -f worker.yaml
+agents list
+agents show lead
+agents show lead --resolved --json
+agents edit lead --set /role=boss --json
+agents history lead
+agents rollback lead 1
+agents resolve lead
+agents resolve lead --explain --json
+servers users context-store --json
+servers rm context-store --yes
+servers rm context-store --yes --json
+resolve lead --change mcp-servers/context-store=moved.json
+resolve lead --delete mcp-servers/context-store
+resolve lead --json
+RUN runs start lead --prompt Go --header docs:X-Context-Namespace=mine --json
+runs start nobody --prompt Go
+runs list --json
+runs list --agent nobody
+runs show RUN:id
+CHILD runs start worker --prompt Help --parent RUN:session_id --json
+sessions list
+sessions show RUN:session_id
+sessions show CHILD:session_id --json
+sessions show RUN:session_id --plan
+runs stop RUN:id
+runs stop RUN:id
+runs show run-none
+TOKEN tokens issue viewer --label ci --days 30 --json
+tokens issue agent --label x
+tokens list
+tokens revoke TOKEN:id
+tokens revoke none
+audit calls --agent a --json
+audit calls --outcome denied --limit 2
+audit changes
+audit changes --entry agents/lead --json
+events --after 0 --no-follow
+api /health
+api /ready
+api /metrics
+api /openapi.json
+agents rm worker --yes
+agents rm lead --yes
+capabilities rm knowledge --yes
+servers rm context-store --yes
+servers list
+"""
+
+
+def _prepared(shell: Shell, state: Path) -> Shell:
+    shell.write("context-store.json", CONTEXT_STORE)
+    shell.write("moved.json", {**CONTEXT_STORE, "url": "http://localhost:9999/mcp"})
+    shell.write("worker.yaml", "description: Helps\nmcpServers:\n  docs: {ref: context-store}\n")
+    record_calls(state, 9)
+    return shell
+
+
+def _told(shell: Shell) -> Iterator[tuple[str, Printed]]:
+    """The story at one place: each command with what it printed."""
+    answers: dict[str, dict[str, str]] = {}
+    for line in STORY.strip().splitlines():
+        label, *words = line.split() if line[0].isupper() else ("", *line.split())
+        filled = [_fill(word, answers) for word in words]
+        printed = shell.run(*filled)
+        if label:
+            assert printed.code == 0, (line, printed)
+            answers[label] = printed.json()
+        yield line, printed
+
+
+def _fill(word: str, answers: dict[str, dict[str, str]]) -> str:
+    label, _, name = word.partition(":")
+    return answers[label][name] if label in answers else word
+
+
+def _settled(line: str, printed: Printed) -> tuple[str, int, str, str]:
+    return line, printed.code, settled(printed.out), settled(printed.err)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Printed]]:
+    """The story on a registry of this machine."""
+    shell = local_shell(tmp_path_factory.mktemp("here"))
+    return list(_told(_prepared(shell, shell.state)))
+
+
+@pytest.mark.promise("CLI-API")
+def test_every_action_has_a_command_that_does_the_same_here_and_at_a_service(
+    story: list[tuple[str, Printed]], tmp_path: Path
+) -> None:
+    local = [_settled(*step) for step in story]
+    with served_shell(tmp_path) as there:
+        remote = [_settled(*step) for step in _told(_prepared(there, there.folder / "served"))]
+        asked = {_shape(line) for line in asked_of(there)}
+    for mine, theirs in zip(local, remote, strict=True):
+        assert mine == theirs
+    assert {f"{route.method} {_nameless(route.path)}" for route in ROUTES} - asked == set()
+    assert {code for _, code, _, _ in local} == {0, 1, 3, 4, 5}
+
+
+def _shape(line: str) -> str:
+    """A request with the name in its path left out."""
+    method, path = line.split(" ")
+    parts = path.removeprefix("/api/v1/").split("/")
+    return f"{method} /{'/'.join([parts[0], *('{}' for _ in parts[1:2]), *parts[2:]])}"
+
+
+def _nameless(path: str) -> str:
+    return "/".join("{}" if part.startswith("{") else part for part in path.split("/"))
+
+
+def test_what_commands_say_of_the_story(story: list[tuple[str, Printed]]) -> None:
+    told = dict(story)
+    assert told["servers add -f context-store.json"].out == "Added server 'context-store', version 1.\n"
+    assert told["servers add context-store --url http://localhost:9501/mcp"].code == 5
+    assert "command: cat" in told["servers show files"].out
+    assert told["servers approve files --yes"].out == "The command of server 'files' is approved.\n"
+    assert told["servers edit context-store --set /no_such_field=1"].err.startswith("Error [invalid_document]")
+    assert "+description: Documents" in told["servers history context-store --diff"].out
+    assert told["servers users context-store --json"].json() == [
+        {"kind": "capabilities", "id": "knowledge"},
+        {"kind": "agents", "id": "worker"},
+    ]
+    refused = told["servers rm context-store --yes --json"]
+    assert {user["id"] for user in refused.json()["error"]["users"]} == {"knowledge", "worker"}
+    tried = told["resolve lead --change mcp-servers/context-store=moved.json"]
+    assert (tried.code, "http://localhost:9999/mcp" in tried.out) == (0, True)
+    assert told["resolve lead --delete mcp-servers/context-store"].code == 1
+    tree = told["sessions show RUN:session_id"].out.splitlines()
+    assert ["lead" in tree[0], "worker" in tree[1]] == [True, True]
+    calls = [json.loads(line) for line in told["audit calls --agent a --json"].out.splitlines()]
+    assert [call["call_id"] for call in calls] == ["c0", "c2", "c4", "c6", "c8"]
+    assert len(told["audit calls --outcome denied --limit 2"].out.splitlines()) == 2
+    changes = [json.loads(line)["kind"] for line in told["audit changes --entry agents/lead --json"].out.splitlines()]
+    assert changes == ["entry.created", "entry.updated", "entry.rolled_back"]
+
+
+GROUPS = ["servers", "capabilities", "agents", "runs", "sessions", "tokens", "audit"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_command_of_a_group_has_examples_and_can_print_json_and_ask_a_service(tmp_path: Path, group: str) -> None:
+    shell = Shell(tmp_path)
+    listed = shell.done(group, "--help").partition("Commands:\n")[2]
+    names = [line.split()[0] for line in listed.splitlines() if line[:3].strip()]
+    assert names
+    for name in names:
+        told = shell.done(group, name, "--help")
+        assert f"outfitter {group} {name}" in told.partition("Examples:")[2], (group, name)
+        assert ("--json" in told, "--server URL" in told) == (True, True)
+
+
+def test_the_help_sorts_every_command_into_a_section(tmp_path: Path) -> None:
+    told = Shell(tmp_path).done("--help")
+    assert "The team's registry:" in told
+    assert all(f"\n  {name} " in told for name in (*GROUPS, "resolve", "events", "api"))
