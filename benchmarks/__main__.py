@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import (
+    bench_api,
     bench_bridge,
     bench_gateway,
     bench_gateway_size,
@@ -18,7 +19,7 @@ from benchmarks import (
 
 BENCHES = (
     bench_resolve, bench_load, bench_prompt, bench_schemas, bench_import, bench_link, bench_bridge, bench_gateway,
-    bench_gateway_size,
+    bench_gateway_size, bench_api,
 )  # fmt: skip
 
 

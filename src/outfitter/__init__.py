@@ -15,6 +15,7 @@ The house, from the ground up (upper rooms import lower ones, never the reverse)
     tools       what can be called, and how one call goes
     prompt      what the model reads: sections with their tools and servers
     bridge      MCP tools as typed Python tools
+    adapters    prompts evaluated with a model or an agent SDK
     storage     where the catalog is kept
     telemetry   calls as spans, for OpenTelemetry
     gateway     one MCP endpoint per agent, where every call is enforced

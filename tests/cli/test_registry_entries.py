@@ -40,9 +40,11 @@ def test_no_command_shows_a_secret_that_the_registry_keeps(shell: Shell) -> None
     shell.done("agents", "add", "a", "--use", "store")
     for line in (
         "servers list --json", "servers show store", "servers show store --record --json",
-        "servers history store --diff", "servers history store --json", "agents resolve a", "agents resolve a --explain --json", "resolve a --json",
-        "events --after 0 --no-follow --json", "audit changes --json", "servers edit store --set /description=x --json",
-        "servers rollback store 1 --json", "runs start a --prompt hi --json", "sessions list --json", "runs list --json",
+        "servers history store --diff", "servers history store --json", "agents resolve a",
+        "agents resolve a --explain --json", "resolve a --json",
+        "events --after 0 --no-follow --json", "audit changes --json", "servers edit store --set /description=x",
+        "servers rollback store 1 --json", "runs start a --prompt hi --json", "sessions list --json",
+        "runs list --json",
     ):  # fmt: skip
         printed = shell.run(*line.split())
         assert printed.code == 0, (line, printed)

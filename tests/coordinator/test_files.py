@@ -25,12 +25,8 @@ SERVER: dict[str, JsonValue] = {
     "default_headers": {"X-API-Key": "the-old-secret", "X-Open": "seen"},
 }
 PROGRAM: dict[str, JsonValue] = {"name": "P", "command": "npx", "args": ["-y", "thing"]}
+OLD = "the-old-secret"
 AGENT: dict[str, JsonValue] = {"mcpServers": {"x": {"ref": "x"}}}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @asynccontextmanager
@@ -49,7 +45,7 @@ async def place(tmp_path: Path) -> AsyncGenerator[tuple[Files, Coordinator]]:
         yield found
 
 
-def catalog(description: str = "", secret: str = "the-old-secret", **servers: dict[str, JsonValue]) -> Catalog:
+def catalog(description: str = "", secret: str = OLD, **servers: dict[str, JsonValue]) -> Catalog:
     headers: dict[str, JsonValue] = {"X-API-Key": secret, "X-Open": "seen"}
     server: dict[str, JsonValue] = {**SERVER, "description": description, "default_headers": headers}
     return a_catalog({"x": server, **servers}, {"a": AGENT})
@@ -203,10 +199,10 @@ async def test_a_changed_file_is_taken_if_nobody_changed_the_entry(place: tuple[
 
 async def test_an_entry_that_was_changed_elsewhere_is_not_overwritten(place: tuple[Files, Coordinator]) -> None:
     files, coordinator = place
-    both = {"y": {**SERVER, "name": "Y"}}
-    found = await files.follow(catalog("one", **both), None, FOLDER)
+    both = catalog("one", y={**SERVER, "name": "Y"})
+    found = await files.follow(both, None, FOLDER)
     await files.apply(catalog("by the API", y={**SERVER, "name": "other"}), ME)
-    assert (await files.follow(catalog("one", **both), found.applied, FOLDER)).drifted == (), "no file has changed"
+    assert (await files.follow(both, found.applied, FOLDER)).drifted == (), "no file has changed"
     found = await files.follow(catalog("two"), found.applied, FOLDER)
     assert {name.id for name in found.drifted} == {"x", "y"}
     assert found.taken == ()

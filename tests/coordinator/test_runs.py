@@ -262,7 +262,6 @@ async def test_a_variable_that_nothing_fills_refuses_the_run_by_its_name(tmp_pat
         assert len((await opened.runs.list()).items) == 2
 
 
-@pytest.mark.promise("H15")
 async def test_a_required_program_that_is_not_approved_refuses_the_run(local: Coordinator) -> None:
     program = {"id": "p", "command": "npx", "args": ["-y", "x@1.0.0"], "required": True}
     await fill(local, ("mcp-servers", program), ("agents", agent("a", mcpServers={"p": {"ref": "p"}})))

@@ -160,6 +160,12 @@ async def test_a_changed_catalog_drops_no_call_and_a_bad_one_changes_nothing(tmp
             await until(lambda: json.loads((tmp_path / "state" / "gateway.json").read_text())["problem"] == "")
 
 
+async def _status(plain: aiohttp.ClientSession, method: str, url: str, headers: dict[str, str] | None = None) -> int:
+    async with plain.request(method, url, headers=headers) as answer:
+        await answer.read()
+        return answer.status
+
+
 async def _until_page(plain: aiohttp.ClientSession, url: str, text: str) -> None:
     with anyio.fail_after(10):
         while text not in await (await plain.get(url)).text():  # noqa: ASYNC110 - nobody tells of it
@@ -215,8 +221,8 @@ async def test_pages_tell_that_it_lives_whether_it_is_ready_and_how_much_it_did(
         write_catalog(tmp_path, served.url)
         async with started(tmp_path) as gateway, aiohttp.ClientSession() as plain:
             await call(f"{gateway.url}/mcp/a/x", 3, [])
-            answer = await plain.get(f"{gateway.url}/mcp/a", headers={"Origin": "https://evil.example"})
-            assert answer.status == 403
+            evil = {"Origin": "https://evil.example"}
+            assert await _status(plain, "GET", f"{gateway.url}/mcp/a", evil) == 403
             pages = {page: await (await plain.get(f"{gateway.url}/{page}")).text() for page in ("health", "ready")}
             assert pages == {"health": "alive", "ready": "ready"}
             told = await (await plain.get(f"{gateway.url}/metrics")).text()
@@ -242,11 +248,11 @@ async def test_numbers_need_an_admin_token_when_others_can_come(tmp_path: Path) 
         await until(file.exists)
         url = f"http://127.0.0.1:{json.loads(file.read_text())['port']}"
         async with aiohttp.ClientSession() as plain:
-            assert (await plain.get(f"{url}/metrics")).status == 401
+            assert await _status(plain, "GET", f"{url}/metrics") == 401
             held = {"Authorization": f"Bearer {admin}"}
-            assert (await plain.get(f"{url}/metrics", headers=held)).status == 200
-            assert (await plain.get(f"{url}/health")).status == 200
-            assert (await plain.post(f"{url}/mcp/a", headers=held)).status == 403, "it is no agent's"
+            assert await _status(plain, "GET", f"{url}/metrics", held) == 200
+            assert await _status(plain, "GET", f"{url}/health") == 200
+            assert await _status(plain, "POST", f"{url}/mcp/a", held) == 403, "it is no agent's"
         process.terminate()
         process.wait(timeout=30)
     assert process.returncode == 0

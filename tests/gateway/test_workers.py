@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not hasattr(socket, "SO_REUSEPORT"), reason="a port cannot be shared here"),
 ]
-TWO = ("--workers", "2")
+TWO = ("--files", "--workers", "2")
 
 
 def add_agent(folder: Path, name: str) -> None:

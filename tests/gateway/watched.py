@@ -75,7 +75,7 @@ async def watched(
 
 
 async def until(claim: Callable[[], bool]) -> None:
-    """Wait until something holds that nobody tells of; ten seconds at most."""
-    with anyio.fail_after(10):
+    """Wait until something holds that nobody tells of; thirty seconds at most."""
+    with anyio.fail_after(30):
         while not claim():  # noqa: ASYNC110 - there is no event for it
             await anyio.sleep(0.01)

@@ -135,7 +135,7 @@ def at_start(folder: Path, code: str) -> dict[str, str]:
 
 
 def begin(folder: Path, *args: str, **given: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "outfitter", "up", "--port", "0", *args]
+    command = [sys.executable, "-m", "outfitter", "up", "--files", "--port", "0", *args]
     variables = environment(folder, **given)
     return subprocess.Popen(
         command, cwd=folder, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

@@ -9,7 +9,7 @@ from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, 
 from outfitter.app.local_api import App, open_local_api
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
 from outfitter.app.passbook import Passbook, open_passes
-from outfitter.app.registry_place import can_have_registry, has_registry, open_files, open_registry
+from outfitter.app.registry_place import can_have_registry, has_registry, open_files, open_registry, rotate_keys
 from outfitter.app.serving import run_gateway
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import Share
@@ -50,6 +50,7 @@ __all__ = [
     "program_register",
     "read_catalog",
     "read_status",
+    "rotate_keys",
     "run_gateway",
     "run_worker",
     "run_workers",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import anyio.to_thread
-
 from outfitter.app.settings import Settings
 from outfitter.errors import AlreadyExists
 
@@ -24,6 +22,8 @@ def token_book(settings: Settings) -> TokenBook:
 
 async def import_tokens(settings: Settings, access: Access) -> None:
     """Have the registry know every token of the file; what was revoked in either stays revoked."""
+    import anyio.to_thread
+
     from outfitter.gateway import ADMIN
     from outfitter.storage import TokenRecord
 

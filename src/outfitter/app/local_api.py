@@ -6,7 +6,6 @@ only (a run's credentials) ends with the command. Neighbours: ``serving`` runs t
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -28,8 +27,6 @@ async def open_local_api(settings: Settings) -> AsyncGenerator[App]:
     from outfitter.storage import KeyRing, open_audit, open_database
 
     settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # A command ends while the registry is still being followed; that such a reading breaks off is nobody's concern.
-    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     audit = open_audit(settings.state, settings.database)
     try:
         async with (

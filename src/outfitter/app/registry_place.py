@@ -62,3 +62,15 @@ async def open_files(settings: Settings) -> AsyncGenerator[Files]:
 
     async with open_registry(settings) as coordinator:
         yield Files(coordinator.entries, coordinator.live)
+
+
+async def rotate_keys(settings: Settings) -> dict[str, str]:
+    """Seal everything in this machine's registry with a new key: its id, and the file it is in."""
+    from outfitter.errors import NotFound
+    from outfitter.storage import KeyRing, open_database
+
+    if not has_registry(settings):
+        raise NotFound("there is no registry here", where=str(settings.state), hint="outfitter up makes one")
+    keys = KeyRing(settings.state / KEYS)
+    async with open_database(registry_url(settings), keys) as database:
+        return {"key": await database.rotate(), "file": str(keys.path)}

@@ -23,7 +23,7 @@ class Settings:
     state: Path = field(default=Path("~/.local/state/outfitter"), metadata={"env": "OUTFITTER_STATE"})
     """The folder for what Outfitter remembers between starts: running processes, approved programs."""
     database: Secret | None = field(default=None, metadata={"env": "OUTFITTER_DATABASE"})
-    """The PostgreSQL that keeps the records of calls; without it they are in a file of the state folder."""
+    """The PostgreSQL that keeps the registry and the records of calls; without it they are in the state folder."""
     keep_days: float | None = field(default=None, metadata={"env": "OUTFITTER_KEEP_DAYS"})
     """After how many days the gateway removes records; never, if not said."""
 

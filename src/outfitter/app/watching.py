@@ -18,7 +18,6 @@ from urllib.request import urlopen
 from outfitter.app.news import read_news
 from outfitter.app.settings import Settings
 from outfitter.errors import StorageUnavailable
-from outfitter.storage import open_audit
 
 _STATE = re.compile(r'outfitter_upstreams\{server="([^"]*)",state="([^"]*)"(?:,worker="\d+")?\} (\d+)')
 _LOOK_SECONDS = 0.2
@@ -72,6 +71,8 @@ def _calls_since(settings: Settings, moment: float) -> tuple[list[tuple[str, str
     """The calls since a moment, or none and the reason. Looking makes no database where there is none."""
     if settings.database is None and not (settings.state / "audit.sqlite").exists():
         return [], ""
+    from outfitter.storage import open_audit
+
     audit = open_audit(settings.state, settings.database)
     try:
         return audit.since(moment), ""
@@ -127,6 +128,8 @@ def follow_calls(
     settings: Settings, wanted: dict[str, str], *, last: int, is_endless: bool
 ) -> Iterator[dict[str, Any]]:
     """The last calls, and then each new one as it is recorded."""
+    from outfitter.storage import open_audit
+
     audit = open_audit(settings.state, settings.database)
     try:
         place = max(0, audit.last() - last)

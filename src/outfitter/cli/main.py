@@ -35,6 +35,7 @@ COMMANDS = {
     "runs": ("registry_runs", "Start, list, show and stop runs of agents."),
     "sessions": ("registry_runs", "List sessions, and show one with those it started."),
     "tokens": ("registry_tokens", "Issue, list and revoke the tokens of the registry's API."),
+    "keys": ("keys", "Look after the keys that seal the registry's sensitive literals."),
     "audit": ("registry_audit", "Look at recorded calls, and at who changed the registry."),
     "events": ("registry_audit", "Show what happens in the registry as it happens."),
     "api": ("registry_trying", "Print a page of the registry's API as it is."),
@@ -62,7 +63,18 @@ COMMANDS = {
 SECTIONS = {
     "Begin": ("init", "demo", "doctor", "completion"),
     "What exists": ("servers", "capabilities", "agents", "validate", "explain", "why-not"),
-    "The team's registry": ("resolve", "runs", "sessions", "tokens", "audit", "events", "api", "apply", "drift"),
+    "The team's registry": (
+        "resolve",
+        "runs",
+        "sessions",
+        "tokens",
+        "keys",
+        "audit",
+        "events",
+        "api",
+        "apply",
+        "drift",
+    ),
     "Try it": ("connect", "tools", "call", "approve"),
     "The gateway": ("up", "gateway", "connect-client", "token", "status", "tail"),
     "Exchange": ("import", "export", "migrate"),
@@ -93,6 +105,7 @@ class LazyGroup(click.Group):
             return None
         module = import_module(f"outfitter.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_") + "_command")
+        _keep_lines(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
@@ -115,6 +128,13 @@ class LazyGroup(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"no command '{args[0]}' ({suggest(args[0], COMMANDS)})")
         return super().resolve_command(ctx, args)
+
+
+def _keep_lines(command: click.Command) -> None:
+    """Have click keep the lines of the examples: docstrings are raw, so its mark stands there in two characters."""
+    command.help = None if command.help is None else command.help.replace("\\b\n", "\b\n")
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        _keep_lines(inner)
 
 
 _EPILOG = """\b

@@ -122,7 +122,7 @@ class Files:
             hidden += [f"{name.kind}/{name.id}{place}" for place in sorted(places)]
             documents[name] = masked(document, places) if places else document
         known = frozenset(step.name for step in there if step.action == "unchanged")
-        return Exported(documents, tuple(hidden), known)
+        return Exported(documents, tuple(sorted(hidden)), known)
 
     async def follow(self, catalog: Catalog, applied: Mapping[str, str] | None, who: Author) -> Followed:
         """Take over what has changed in a folder since ``applied``; commands in it are approved.

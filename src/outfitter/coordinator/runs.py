@@ -82,7 +82,8 @@ class Runs:
     async def list(self, wanted: RunFilter = _ANY, *, cursor: str | None = None, limit: int = 100) -> Page[ShownRun]:
         """Runs, newest first."""
         check_limit(limit)
-        before, states = read_number(cursor), () if wanted.state is None else (wanted.state,)
+        before = read_number(cursor)
+        states: tuple[RunState, ...] = () if wanted.state is None else (wanted.state,)
         if not (is_plain(wanted.agent) and is_plain(wanted.session_id)):
             return Page(())
         found = await self._store.list(

@@ -7,6 +7,9 @@
 
 ``script`` says what a server is, ``faults`` how it misbehaves. ``behaviour`` and ``tools`` write what it answers as
 steps, ``conversation`` carries them out, ``stdio_server`` and ``http_server`` are the wires.
+
+    with ScriptedModel(model_calls("git_status"), ModelSays("all clean")) as model:    # a provider on loopback
+        OpenAIAdapter("any", client_config=OpenAIClientConfig(base_url=model.url, api_key="any"))
 """
 
 from __future__ import annotations
@@ -36,6 +39,16 @@ from outfitter.testing.faults import (
     When,
     WrongId,
 )
+from outfitter.testing.model_turns import (
+    ModelCall,
+    ModelCalls,
+    ModelFails,
+    ModelHangs,
+    ModelSays,
+    ModelTurn,
+    ModelUsage,
+    model_calls,
+)
 from outfitter.testing.script import (
     BUILT_IN_TOOLS,
     SLOPPY_TOOLS,
@@ -50,6 +63,7 @@ if TYPE_CHECKING:
 
     from outfitter.catalog import MCPServer
     from outfitter.testing.http_server import HttpServing
+    from outfitter.testing.model_endpoint import ModelRequest, ScriptedModel
 
 __all__ = [
     "BUILT_IN_TOOLS",
@@ -66,9 +80,18 @@ __all__ = [
     "IgnoreTermination",
     "LateReply",
     "ListStorm",
+    "ModelCall",
+    "ModelCalls",
+    "ModelFails",
+    "ModelHangs",
+    "ModelRequest",
+    "ModelSays",
+    "ModelTurn",
+    "ModelUsage",
     "Redirect",
     "Reset",
     "Script",
+    "ScriptedModel",
     "ScriptedPrompt",
     "ScriptedResource",
     "ScriptedTool",
@@ -80,6 +103,7 @@ __all__ = [
     "When",
     "WrongId",
     "http_server_definition",
+    "model_calls",
     "serve_http",
     "stdio_server",
 ]
@@ -108,3 +132,12 @@ def serve_http(script: Script | None = None, *, port: int = 0) -> AbstractAsyncC
     from outfitter.testing.http_server import serve_http as serve
 
     return serve(script, port=port)
+
+
+def __getattr__(name: str) -> object:
+    """Load the scripted model on first use: a scripted server must start quickly, and an HTTP server is heavy."""
+    if name not in {"ModelRequest", "ScriptedModel"}:
+        raise AttributeError(f"module 'outfitter.testing' has no attribute '{name}'")
+    from outfitter.testing import model_endpoint
+
+    return getattr(model_endpoint, name)

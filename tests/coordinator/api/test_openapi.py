@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +79,11 @@ async def test_a_blueprint_fits_its_description(served: Served) -> None:
     ):
         schema = {"$ref": f"#/components/schemas/{name}", "components": described["components"]}
         jsonschema.validate((await served.get(path)).json, schema)
+
+
+def test_the_web_framework_is_loaded_when_the_api_is_made_and_not_before() -> None:
+    program = (
+        "import sys, outfitter.app, outfitter.gateway, outfitter.coordinator as c; "
+        "assert 'starlette' not in sys.modules; c.make_api; assert 'starlette' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

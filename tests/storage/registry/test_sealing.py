@@ -152,3 +152,8 @@ async def test_a_lost_key_file_is_no_loss_where_nothing_was_sealed(place: Place)
         place.run("DELETE FROM meta WHERE name = 'key_check'")
     await _filled(place)
     await _is_open(place)
+
+
+def test_a_stored_value_is_not_told_by_its_repr() -> None:
+    values = (SECRET, replace(run(1), mcp_headers={"docs": {"X": CANARY}}), replace(session(1), plan={"x": CANARY}))
+    assert CANARY not in repr(values)

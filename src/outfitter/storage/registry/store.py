@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+import anyio
 from sqlalchemy import select, text, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -47,8 +48,8 @@ class Store:
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
-        """A connection that sees one state of the database."""
-        with translated(self.address.shown):
+        """A connection that sees one state of the database. Short and bounded: it is not broken off half way."""
+        with translated(self.address.shown), anyio.CancelScope(shield=True):
             async with self.engine.connect() as connection:
                 yield connection
 

@@ -7,7 +7,7 @@ holds a credential of a run: those live in memory only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["mcp-servers", "capabilities", "agents"]
@@ -27,7 +27,7 @@ class Entry:
 
     kind: Kind
     id: str
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] = field(repr=False)
     version: int
     created_at: str
     updated_at: str
@@ -45,13 +45,13 @@ class Entry:
 class Put:
     """Store a document: ``sealed`` are the JSON pointers of the literals to encrypt.
 
-    Only the beginning (2000 bytes) of id, name and description is searched. ``expected`` is the version it replaces; 0: it must not exist; None: whatever stands there. ``restores`` names the
-    version whose document this is: the change is then a rollback.
+    ``expected`` is the version it replaces; 0: it must not exist; None: whatever stands there. ``restores`` names the
+    version whose document this is: the change is then a rollback. Of id, name and description 2000 bytes are searched.
     """
 
     kind: Kind
     id: str
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] = field(repr=False)
     sealed: frozenset[str] = NOTHING_SEALED
     expected: int | None = None
     restores: int | None = None
@@ -89,7 +89,7 @@ class Past:
     kind: Kind
     id: str
     version: int
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] = field(repr=False)
     sealed: frozenset[str]
 
 
@@ -115,7 +115,7 @@ class RunRecord:
     session_id: str
     created_at: str
     created_by: str
-    mcp_headers: Mapping[str, Any]
+    mcp_headers: Mapping[str, Any] = field(repr=False)
     parent_session_id: str | None = None
     state: RunState = "pending"
     started_at: str | None = None
@@ -137,7 +137,7 @@ class SessionRecord:
     agent: str
     run_id: str
     created_at: str
-    plan: Mapping[str, Any]
+    plan: Mapping[str, Any] = field(repr=False)
     parent_id: str | None = None
     state: RunState = "pending"
     ended_at: str | None = None

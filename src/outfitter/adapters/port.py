@@ -1,0 +1,54 @@
+"""What every adapter is: something that evaluates a prompt with a model, blocking or awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import ClassVar, Protocol, TypeVar
+
+import anyio
+
+from outfitter.adapters.response import PromptResponse
+from outfitter.errors import Invalid
+from outfitter.prompt import Prompt
+from outfitter.session import Session
+from outfitter.tools import Budget, BudgetTracker, Deadline
+
+T = TypeVar("T")
+
+
+class Adapter(Protocol):
+    """One way to a model. ``name``, such as ``openai``, stands in the events of the prompt's own tools."""
+
+    name: ClassVar[str]
+
+    def evaluate(
+        self,
+        prompt: Prompt[T],
+        *,
+        session: Session | None = None,
+        deadline: Deadline | None = None,
+        budget: Budget | BudgetTracker | None = None,
+    ) -> PromptResponse[T]:
+        """The response to the prompt."""
+        ...
+
+    async def aevaluate(
+        self,
+        prompt: Prompt[T],
+        *,
+        session: Session | None = None,
+        deadline: Deadline | None = None,
+        budget: Budget | BudgetTracker | None = None,
+    ) -> PromptResponse[T]:
+        """The response to the prompt, awaited; cancelling it cancels its calls and lets its servers go."""
+        ...
+
+
+def run_blocking(job: Callable[[], Awaitable[T]]) -> T:
+    """The job's result in a loop of its own; Invalid where a loop is running already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return anyio.run(job)
+    raise Invalid("a blocking evaluation was asked for in a running loop", hint="await aevaluate(…)")
