@@ -161,7 +161,7 @@ def write_catalog(folder: Path, servers: dict[str, dict[str, object]], agents: M
 
 def token_of(agent: str) -> str:
     """An agent's token."""
-    return f"oft_{agent}_{'x' * 40}"
+    return f"oft_{agent}_{'x' * 43}"
 
 
 def gateway(one: Stage, *args: str, state: str = "state") -> tuple[int, int]:
@@ -171,7 +171,21 @@ def gateway(one: Stage, *args: str, state: str = "state") -> tuple[int, int]:
         (one.folder / state).mkdir()
         shutil.copy(one.folder / "state" / "tokens.json", one.folder / state)
     places = {"OUTFITTER_STATE": str(one.folder / state), "OUTFITTER_CATALOG": str(one.folder / "outfitter")}
-    return port, one.start(sys.executable, "-m", "outfitter", "up", "--port", str(port), *args, port=port, **places)
+    pid = one.start(sys.executable, "-m", "outfitter", "up", "--port", str(port), *args, port=port, **places)
+    wait_until_ready(port)
+    return port, pid
+
+
+def wait_until_ready(port: int) -> None:
+    """Wait until a gateway says that it takes calls."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            client.sendall(f"GET /ready HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+            if client.recv(1 << 12).startswith(b"HTTP/1.1 200"):
+                return
+        time.sleep(0.005)
+    raise RuntimeError(f"the gateway on port {port} is not ready")
 
 
 def request(port: int, path: str, tool: str, token: str = "") -> bytes:

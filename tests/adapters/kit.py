@@ -1,4 +1,4 @@
-"""The adapter kit: what every adapter is tried with. A new adapter is one more ``Candidate`` in ``conftest``.
+"""The adapter kit: what every adapter is tried with. A new adapter is one more line in ``candidates``.
 
 The same prompt, servers, policies and failures must give the same tools, denials and events, whatever the adapter.
 """

@@ -83,6 +83,8 @@ async def test_a_model_that_goes_on_calling_is_stopped(candidate: Candidate) -> 
 async def test_an_answer_that_was_cut_or_refused_says_so(candidate: Candidate) -> None:
     cut = (await play(candidate, PROMPT, ModelSays("half an ans", is_cut=True))).response
     assert (cut.stop_reason, cut.text) == (StopReason.LENGTH, "half an ans")
+    silent = (await play(candidate, PROMPT, ModelSays("", is_cut=True))).response
+    assert (silent.stop_reason, silent.text) == (StopReason.LENGTH, "")
     refused = (await play(candidate, PROMPT, ModelSays("I will not", is_refusal=True))).response
     assert (refused.stop_reason, refused.detail) == (StopReason.REFUSED, "I will not")
 

@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from outfitter.adapters import StopReason
+from outfitter.bridge import McpIntegrationSection
 from outfitter.catalog import MCPServer
 from outfitter.errors import Conflict, Invalid, McpConnectionError, PromptValidationError
 from outfitter.prompt import MarkdownSection, Prompt, PromptTemplate
-from outfitter.testing import ModelSays, Script, ScriptedModel, model_calls, serve_http
-from outfitter.tools import Tool
-from tests.adapters.kit import DEAD, MODEL_KEY, OPENING, Candidate, hidden, play, prompt_of, quick_pool, scripted
+from outfitter.session import Session
+from outfitter.testing import ModelSays, Script, ScriptedModel, SlowStart, model_calls, serve_http
+from outfitter.tools import Deadline, Tool
+from tests.adapters.kit import DEAD, MODEL_KEY, OPENING, Candidate, Play, hidden, play, prompt_of, quick_pool, scripted
 
 
 def ping() -> str:
@@ -95,6 +98,16 @@ async def test_two_tools_of_one_name_are_refused_before_the_model_is_asked(candi
         assert pool.connections() == ()
 
 
+@pytest.mark.anyio
+async def test_what_stands_in_a_pool_of_yours_is_shared_and_stays_connected(candidate: Candidate) -> None:
+    server = scripted("demo", "add")
+    async with quick_pool() as pool:
+        held = (await pool.aconnect([server]))["demo"]
+        played = await play(candidate, prompt_of(mcps=[server]), ModelSays("ok"), pool=pool)
+        assert pool.connections() == (held,)
+    assert played.requests[0].tools == (candidate.shown("demo_add"),)
+
+
 # ── servers that fail ──
 
 
@@ -111,6 +124,26 @@ async def test_a_dead_server_does_not_take_the_others_with_it(candidate: Candida
     async with quick_pool() as pool:
         played = await play(candidate, prompt, ModelSays("ok"), pool=pool)
     assert played.requests[0].tools == (candidate.shown("demo_add"),)
+
+
+@pytest.mark.anyio
+async def test_a_server_that_does_not_start_is_waited_for_until_the_deadline(candidate: Candidate) -> None:
+    prompt = prompt_of(mcps=[scripted("demo", "add", faults=(SlowStart(60.0),))])
+    async with quick_pool() as pool:
+        played = await Play(candidate, (), deadline=Deadline.after(1), options={"pool": pool}).of(prompt)
+        assert pool.connections() == ()
+    assert (played.response.stop_reason, played.requests) == (StopReason.DEADLINE, ())
+
+
+@pytest.mark.anyio
+async def test_servers_of_an_integration_section_are_used_as_they_are_connected(candidate: Candidate) -> None:
+    session = Session()
+    async with McpIntegrationSection(servers=[scripted("demo", "add")], session=session) as section:
+        prompt = Prompt(PromptTemplate(ns="kit", key="section", sections=[section]))
+        turns = (model_calls(candidate.shown("demo_add"), {"a": 1, "b": 2}), ModelSays("three"))
+        played = await Play(candidate, turns, session).of(prompt)
+        assert section.connected
+    assert [(event.adapter, event.result.success) for event in played.events] == [("mcp:demo", True)]
 
 
 # ── opened sections ──
@@ -158,7 +191,7 @@ async def test_the_model_hears_that_the_server_of_an_opened_section_is_dead(cand
     turns = (model_calls(candidate.shown("open_sections"), OPENING), ModelSays("a pity"))
     async with quick_pool() as pool:
         played = await play(candidate, hidden(DEAD), *turns, pool=pool)
-    assert played.requests[-1].answers[0].endswith("Not connected, its tools are missing: dead.")
+    assert played.requests[-1].answers[0].endswith("Not connected, so the tools are missing: dead.")
     assert played.response.is_complete
 
 

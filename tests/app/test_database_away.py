@@ -60,7 +60,7 @@ async def _revoke(at: Up, other: Up) -> None:
     await until_answer(partial(held.api, "GET", "/agents"), 401)
 
 
-@pytest.mark.promise("LAST-GOOD", "F19")
+@pytest.mark.promise("LAST-GOOD")
 async def test_the_gateway_goes_on_without_its_database_and_starts_without_it(
     tmp_path: Path, own_postgres: Postgres
 ) -> None:

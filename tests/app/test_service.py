@@ -63,6 +63,22 @@ async def test_with_files_there_is_no_registry_and_no_api(tmp_path: Path) -> Non
     assert not (place.state / "registry.sqlite").exists()
 
 
+async def test_without_a_folder_it_starts_with_an_empty_registry_and_a_bad_folder_begins_none(tmp_path: Path) -> None:
+    place = Place(tmp_path / "empty")
+    async with place.up("--open") as up:
+        assert (await up.api("GET", "/agents"))[1]["items"] == []
+        assert (await up.api("POST", "/agents", {"name": "b"}))[0] == 201
+        assert (await up.tools("b"))[0] == 200
+        place.write_catalog(NOWHERE)
+        await until(lambda: "2 entries of a folder that the registry does not know" in up.log())
+        assert (await up.api("GET", "/agents/a"))[0] == 404
+        assert await up.page("/ready") == (200, "ready")
+    bad = Place(tmp_path / "bad")
+    bad.write("agents/a.json", "{ this is no agent")
+    assert await ended(bad.begin()) == 3
+    assert "Listening" not in bad.log.read_text()
+
+
 @pytest.mark.promise("SERVICE-LIVE")
 async def test_a_change_of_the_api_is_enforced_at_once_and_a_change_of_the_folder_soon(tmp_path: Path) -> None:
     place = Place(tmp_path)

@@ -52,7 +52,7 @@ class ChatConversation:
         if offer.tools:
             request["tools"] = self._written(offer.tools)
         if offer.output is not None:
-            form = {"name": "answer", "schema": output_form(offer.output), "strict": False}
+            form = {"name": "answer", "schema": output_form(offer.output)}
             request["response_format"] = {"type": "json_schema", "json_schema": form}
         return self._read(await self.send(request))
 
@@ -70,7 +70,7 @@ class ChatConversation:
         said, refusal = text(message.get("content")), text(message.get("refusal"))
         kept: Json = {"role": "assistant", "content": said or refusal}
         if called:
-            kept["tool_calls"] = called
+            kept |= {"content": said or None, "tool_calls": called}
         self.messages.append(kept)
         reason = text(choices[0].get("finish_reason"))
         ending = StopReason.REFUSED if refusal else _ENDINGS.get(reason, StopReason.DONE)
@@ -82,7 +82,7 @@ def _function(tool: Tool[Any, Any]) -> Json:
     form = arguments_form(tool.input_schema)
     return {
         "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": form, "strict": False},
+        "function": {"name": tool.name, "description": tool.description, "parameters": form},
     }
 
 

@@ -110,10 +110,11 @@ class Outfit(Generic[T]):
         except McpConnectionError as error:
             if self._must_have(error.server_name):
                 raise
-            self._live = None  # there was no other server; this one has been let go
-            return f"Not connected, its tools are missing: {error.server_name}."
-        down = () if self._live is None else sorted(self._live.failures)
-        return f"Not connected, their tools are missing: {', '.join(down)}." if down else ""
+            await self._disconnect()  # it is raised only when no server at all can be connected
+            down = [server.name for server in self.servers]
+        else:
+            down = [] if self._live is None else sorted(self._live.failures)
+        return f"Not connected, so the tools are missing: {', '.join(down)}." if down else ""
 
     def _must_have(self, name: str) -> bool:
         return not name or any(server.name == name and server.required for server in self.servers)
@@ -122,8 +123,8 @@ class Outfit(Generic[T]):
 
     async def __aenter__(self) -> Self:
         """Connect the servers of the adapter and of every section that is shown; McpConnectionError as the bridge."""
-        await self._connect()
         try:
+            await self._connect()
             self.toolbox()  # two tools of one name are found now, not in the middle
         except BaseException:
             await self._disconnect()
@@ -150,9 +151,9 @@ class Outfit(Generic[T]):
             return
         # All of them are bridged together, so that no two tools get one name; those that stand stay connected.
         live.servers = (*live.servers, *missing)
+        self._live = live
         with anyio.move_on_after(self.limits.seconds) as scope:
             await live.aconnect()
-        self._live = live
         if scope.cancelled_caught:
             await self._disconnect()
 

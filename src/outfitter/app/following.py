@@ -94,6 +94,11 @@ class Applied:
         from outfitter.coordinator import Author
 
         found = await files.follow(catalog, self.digests, Author("folder", is_admin=True))
+        if self.digests is None and not found.taken:
+            count = len((await files.plan(catalog)).changes)
+            if count:
+                _log.warning("%d entries of a folder that the registry does not know are not taken over: "
+                             "outfitter apply -f %s brings them", count, self.settings.catalog)  # fmt: skip
         drifted = frozenset(f"{name.kind}/{name.id}" for name in found.drifted)
         for name in sorted(drifted - self._drifted):
             _log.warning("%s was changed in the registry and in the folder; the registry's stays (drift)", name)

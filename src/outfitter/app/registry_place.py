@@ -31,7 +31,7 @@ def has_registry(settings: Settings) -> bool:
 
 
 def registry_url(settings: Settings) -> str:
-    """The address of the registry's database; with its password, if it has one."""
+    """The address of the registry's database, for whoever connects: with its password, if it has one."""
     if settings.database is not None:
         return settings.database.reveal()
     return f"sqlite:///{(settings.state / DATABASE).absolute()}"

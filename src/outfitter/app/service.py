@@ -8,7 +8,7 @@ the whole process, with the name of its copy; one that cannot be reached is trie
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
+from outfitter.app.first_start import import_tokens
 from outfitter.app.following import Applied, follow_folder, state_of
 from outfitter.app.groups import the_one_in
 from outfitter.app.news import News
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _FIRST_WAIT, _MOST_WAIT = 0.5, 10.0
 _GATHER_SECONDS = 0.2
+_ROOM_SECONDS = 0.25
+"""How long the first calls of a gateway that can serve already have the processor to themselves: loading takes it."""
 _BUSY = b'{"title":"Service Unavailable","status":503,"code":"unavailable","detail":"the registry is not open yet"}'
 Application = Callable[[Any, Any, Any], Any]
 
@@ -116,6 +119,8 @@ class Service:
     async def run(self, desk: Desk, swap: Callable[[Catalog], None]) -> None:
         """Open the registry and keep it until the gateway ends; StorageUnavailable when it must not be used."""
         self._desk, self._swap = desk, swap
+        with anyio.move_on_after(0.0 if self.snapshot is None else _ROOM_SECONDS):
+            await desk.closing.wait()
         wait, told = _FIRST_WAIT, ""
         while not desk.closing.is_set():
             try:
@@ -152,39 +157,34 @@ class Service:
             audit.close()
 
     async def _keep(self, database: Database, coordinator: Coordinator, access: Access) -> None:
-        applied = Applied(self.settings)
-        folder = CatalogFolder(self.settings.catalog)
+        """Serve the registry until the gateway ends."""
+        from outfitter.coordinator import Files
+
+        applied, folder = Applied(self.settings), CatalogFolder(self.settings.catalog)
+        take = partial(applied.take, Files(coordinator.entries, coordinator.live))
+        seen = await anyio.to_thread.run_sync(state_of, folder.path)
         if self.is_first:
-            await self._begin(coordinator, access, applied, folder)
+            self.admin_token = await access.tokens.first_admin()
+            await import_tokens(self.settings, access)
+            if folder.exists() and seen != applied.seen:
+                await self._take_folder(folder, partial(take, seen=seen), is_new=not coordinator.live.revision)
         await self._take_over(database, coordinator, access)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._keep_snapshot, database, coordinator, access)
             if self.is_first:
-                from outfitter.coordinator import Files
-
-                take = partial(applied.take, Files(coordinator.entries, coordinator.live))
-                tasks.start_soon(follow_folder, folder, take, self.news, applied.seen)
+                tasks.start_soon(follow_folder, folder, take, self.news, seen)
             if self._desk is not None:
                 await self._desk.closing.wait()
             tasks.cancel_scope.cancel()
 
-    async def _begin(self, coordinator: Coordinator, access: Access, applied: Applied, folder: CatalogFolder) -> None:
-        """What a first start does, and what every start makes sure of."""
-        from outfitter.app.first_start import import_tokens
-        from outfitter.coordinator import Files
-
-        self.admin_token = await access.tokens.first_admin()
-        await import_tokens(self.settings, access)
-        if not folder.exists():
-            return
-        seen = await anyio.to_thread.run_sync(state_of, folder.path)
-        if seen == applied.seen:
-            return
+    async def _take_folder(
+        self, folder: CatalogFolder, take: Callable[[Catalog], Awaitable[None]], *, is_new: bool
+    ) -> None:
+        """Bring in what was changed in the folder meanwhile. A bad folder keeps an empty registry from starting."""
         try:
-            catalog = await anyio.to_thread.run_sync(folder.load)
-            await applied.take(Files(coordinator.entries, coordinator.live), catalog, seen)
+            await take(await anyio.to_thread.run_sync(folder.load))
         except OutfitterError as error:
-            if not coordinator.live.revision:
+            if is_new:
                 raise
             _log.warning("the changed catalog is not used: %s", error)
             self.news.tell(str(error))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from outfitter.app.groups import the_one_in
 from outfitter.app.news import News
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
+from outfitter.app.registry_place import registry_url
 from outfitter.app.serving import NEWS, folder_told, run_gateway
 from outfitter.app.settings import Settings
 from outfitter.errors import Invalid
@@ -60,7 +61,7 @@ async def run_workers(
         plain = replace(settings, database=None)  # a secret is not written anywhere; they have the environment too
         errands = [pickle.dumps(_Errand(plain, told, relay)) for relay in relays]
         if settings.database is not None:
-            environment = {**environment, "OUTFITTER_DATABASE": settings.database.reveal()}
+            environment = {**environment, "OUTFITTER_DATABASE": registry_url(settings)}
         try:
             await Crew(_COMMAND, environment).work(errands, lambda: on_ready(_told(settings, options, address)))
         except BaseExceptionGroup as several:

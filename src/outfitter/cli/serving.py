@@ -78,10 +78,17 @@ def up_command(
     memory = None if most_memory is None else most_memory * 1024 * 1024
     options = _checked(GatewayOptions(most_memory=memory, **given), wants_registry=database is not None)
     chosen = settings() if keep_days is None else replace(settings(), keep_days=keep_days)
-    chosen = chosen if database is None else replace(chosen, database=Secret(database))
+    if database is not None:
+        chosen = replace(chosen, database=_postgres(database))
     run = run_gateway if workers == 1 else partial(run_workers, count=workers)
     tell = partial(_tell, options)
     anyio.run(partial(run, chosen, os.environ, options, on_ready=tell), backend_options=loop)
+
+
+def _postgres(url: str) -> Secret:
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise Invalid("--database names a PostgreSQL", hint="postgresql://USER@HOST/NAME; a file needs no name")
+    return Secret(url)
 
 
 def _checked(options: GatewayOptions, *, wants_registry: bool) -> GatewayOptions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import anyio
 
@@ -25,18 +25,28 @@ _NAMED = frozenset({"tools/list", "prompts/list"})
 _NONE = -1
 _RETRY_SECONDS = 2.0
 _MOST_LISTINGS = 256
+_Found: TypeAlias = "tuple[str, str, Message, str | None]"
+"""An entry's alias, own name and content, and the name it is shown under where that is another one."""
 _VARIABLE = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One entry of a list as the client sees it, and where it really is."""
+    """One entry of a list, and where it really is."""
 
-    shown: Message
+    entry: Message
+    """As its server says it: all agents share it."""
     alias: str
     name: str
     """The server's own name or address for it."""
     line: Line = field(repr=False)
+    renamed: str | None = None
+    """The name that the client sees, where it is another one."""
+
+    @property
+    def shown(self) -> Message:
+        """The entry as the client sees it."""
+        return self.entry if self.renamed is None else {**self.entry, "name": self.renamed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +174,12 @@ class View:
         lists = {alias: items for alias, items in found.items() if alias not in failures}
         named = self._named(method, lists) if method in _NAMED else self._addressed(method, lists)
         items = {
-            shown: Item({**entry, **change}, alias, name, self.line(alias, visitor))
-            for shown, (alias, name, entry, change) in named.items()
+            shown: Item(entry, alias, name, self.line(alias, visitor), renamed)
+            for shown, (alias, name, entry, renamed) in named.items()
         }
         return Listing(items, failures)
 
-    def _named(
-        self, method: str, lists: Mapping[str, tuple[Message, ...]]
-    ) -> dict[str, tuple[str, str, Message, Message]]:
+    def _named(self, method: str, lists: Mapping[str, tuple[Message, ...]]) -> dict[str, _Found]:
         entries: dict[ToolKey, Message] = {}
         for alias, items in lists.items():
             planned = self.seat.planned(alias)
@@ -180,24 +188,22 @@ class View:
                 if method != "tools/list" or planned.allows(name):
                     entries.setdefault(ToolKey(alias, name), entry)
         if self.server is not None:
-            return {key.tool: (key.server, key.tool, entry, {}) for key, entry in entries.items()}
+            return {key.tool: (key.server, key.tool, entry, None) for key, entry in entries.items()}
         names = build_name_map((key, self._prefix(key.server)) for key in entries).shown
-        return {names[key]: (key.server, key.tool, entry, {"name": names[key]}) for key, entry in entries.items()}
+        return {names[key]: (key.server, key.tool, entry, names[key]) for key, entry in entries.items()}
 
     def _prefix(self, alias: str) -> str:
         planned: PlannedServer = self.seat.planned(alias)
         return planned.prefix
 
     @staticmethod
-    def _addressed(
-        method: str, lists: Mapping[str, tuple[Message, ...]]
-    ) -> dict[str, tuple[str, str, Message, Message]]:
+    def _addressed(method: str, lists: Mapping[str, tuple[Message, ...]]) -> dict[str, _Found]:
         key = "uri" if method == "resources/list" else "uriTemplate"
-        shown: dict[str, tuple[str, str, Message, Message]] = {}
+        shown: dict[str, _Found] = {}
         for alias, items in lists.items():
             for entry in items:
                 address = str(entry.get(key))
-                shown.setdefault(address, (alias, address, entry, {}))
+                shown.setdefault(address, (alias, address, entry, None))
         return shown
 
     async def owner_of(self, uri: str, visitor: Visitor) -> Item | None:

@@ -139,7 +139,7 @@ class SqliteAudit:
 
     def _prepare(self, base: sqlite3.Connection) -> None:
         self.path.chmod(0o600)
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "wal_autocheckpoint = 4000", "cache_size = -8000"):
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "wal_autocheckpoint = 4000", "cache_size = -1000"):
             base.execute(f"PRAGMA {pragma}")
         if _version(base) > _VERSION:
             told = "the audit database was made by a newer Outfitter"

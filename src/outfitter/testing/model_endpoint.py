@@ -28,6 +28,7 @@ class ModelRequest:
 
     path: str
     headers: dict[str, str] = field(repr=False)
+    """Under their names in lower case."""
     body: Json
 
     @property
@@ -108,6 +109,9 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # An answer goes out in one piece and at once; otherwise every turn would take the 40 ms of a delayed acknowledgement.
+    wbufsize = -1
+    disable_nagle_algorithm = True
 
     def __init__(self, model: ScriptedModel, *connection: Any) -> None:  # noqa: ANN401 - what the server hands on
         self.model = model
@@ -121,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         model = self.model
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
         path = self.path.partition("?")[0].removeprefix(_VERSION)
-        turn = model.next_turn(ModelRequest(path, dict(self.headers.items()), body))
+        turn = model.next_turn(ModelRequest(path, {name.lower(): value for name, value in self.headers.items()}, body))
         if isinstance(turn, ModelHangs):
             model.over.wait(_WAIT_SECONDS)
             turn = ModelFails(503, "closed")

@@ -147,5 +147,6 @@ class OpenAIAdapter:
             answer = await create(**request)
         except openai.OpenAIError as error:
             # The cause stays out: its text may quote the key.
-            raise understood(error, where=f"{self.name}, model '{self.model}'") from None
+            where = f"{self.name}, model '{self.model}'"
+            raise understood(error, where=where, key=client.api_key) from None
         return cast("Json", answer.to_dict())

@@ -66,9 +66,9 @@ class ResponsesConversation:
         if answer.get("status") == "failed":
             error: Json = answer.get("error") or {}
             raise Unavailable(f"the provider failed: {text(error.get('message')) or 'no reason given'}", where=where)
+        if not isinstance(answer.get("output"), list):
+            raise Unavailable("the model's answer holds no output", where=where)
         output = items(answer.get("output"))
-        if not output:
-            raise Unavailable("the model's answer is empty", where=where)
         self.items += output
         parts = [part for item in output if item.get("type") == "message" for part in items(item.get("content"))]
         said = "".join(text(part.get("text")) for part in parts if part.get("type") == "output_text")

@@ -34,6 +34,9 @@ class Door:
     era: Era
     version: str
     visit_id: str = ""
+    url: bytes = b""
+    headers: Headers = ()
+    """As they came, without the name of a tool and without the length."""
     _principal: Principal | None = None
     _generation: int = -1
     _until: float = float("-inf")
@@ -60,9 +63,9 @@ class Doors:
     gate: Gate
     _doors: dict[tuple[object, ...], Door | None] = field(default_factory=dict[tuple[object, ...], "Door | None"])
 
-    def find(self, url: bytes, headers: Headers) -> tuple[Door, str | None] | None:
-        """The door, and the tool that a header names; None when the full lane must look at it."""
-        kept: list[object] = [url]
+    def find(self, url: bytes, headers: Headers) -> tuple[Door, bytes | None] | None:
+        """The door, and the header that names the tool; None when the full lane must look at it."""
+        kept: list[tuple[bytes, bytes]] = []
         named: bytes | None = None
         for pair in headers:
             name = pair[0]
@@ -72,15 +75,16 @@ class Doors:
                 named = pair[1]
             elif name != b"content-length":
                 kept.append(pair)
-        key = tuple(kept)
+        key = (url, *kept)
         door = self._doors.get(key)
         if door is None:
             if key in self._doors:
                 return None
             door = self._open(key, url, headers)
-        if door is None:
-            return None
-        return door, None if named is None else modern.decode(named.decode("latin-1").strip(" \t"))
+            if door is None:
+                return None
+            door.url, door.headers = url, kept
+        return door, named
 
     def _open(self, key: tuple[object, ...], url: bytes, headers: Headers) -> Door | None:
         if sum(len(name) + len(value) for name, value in headers) > _LONGEST:

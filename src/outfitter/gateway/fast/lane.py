@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
@@ -49,13 +49,19 @@ class Nobody:
 
 
 class Way(NamedTuple):
-    """A request's head, understood: where it leads, the tool it names, and what the full lane would be given."""
+    """A request's head, understood: where it leads, the tool it names, in the header and in clear."""
 
     door: Door
+    header: bytes | None
     named: str | None
-    url: bytes
-    headers: Headers
     keep_alive: bool
+
+    def headers(self, length: int) -> Generator[tuple[bytes, bytes]]:
+        """What the full lane is given for a body of this length."""
+        yield from self.door.headers
+        if self.header is not None:
+            yield b"mcp-name", self.header
+        yield b"content-length", str(length).encode()
 
 
 class Passage(NamedTuple):
@@ -104,7 +110,11 @@ class Lane:
     def way(self, url: bytes, headers: Headers, *, keep_alive: bool) -> Way | None:
         """The way in that a head describes; None when the full lane must look at it."""
         found = self.doors.find(url, headers)
-        return None if found is None else Way(*found, url, headers, keep_alive)
+        if found is None:
+            return None
+        header = found[1]
+        named = None if header is None else modern.decode(header.decode("latin-1").strip(" \t"))
+        return Way(found[0], header, named, keep_alive)
 
     def consider(self, way: Way, body: bytes, now: float) -> Passage | None:
         """The call, if it is a usual one; None leaves everything to the full lane. ``leave`` must follow."""

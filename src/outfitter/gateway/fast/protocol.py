@@ -282,11 +282,10 @@ class FastProtocol(GuardedProtocol):
         kept = self.url, self.headers, self.scope, self.expect_100_continue
         HttpToolsProtocol.on_message_begin(self)
         scope = cast("Any", self.scope)
-        length = str(size).encode()
-        scope["headers"].extend((key, length if key == b"content-length" else value) for key, value in way.headers)
+        scope["headers"].extend(way.headers(size))
         self.url, self.headers, self.scope, self.expect_100_continue = kept
-        path = way.url.decode("ascii")
-        return {**scope, "method": "POST", "path": path, "raw_path": way.url, "query_string": b""}
+        url = way.door.url
+        return {**scope, "method": "POST", "path": url.decode("ascii"), "raw_path": url, "query_string": b""}
 
     def _forget(self, call: FastCall) -> None:
         self._watch.remove(call)

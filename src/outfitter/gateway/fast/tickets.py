@@ -183,7 +183,7 @@ def _link_of(item: Item) -> Link | None:
 def _is_mirrored(item: Item, visitor: Visitor) -> bool:
     """Whether the client must repeat arguments in headers, which the full lane compares."""
     try:
-        return visitor.era is Era.MODERN and bool(mirrored_parameters(item.shown.get("inputSchema")))
+        return visitor.era is Era.MODERN and bool(mirrored_parameters(item.entry.get("inputSchema")))
     except ValueError:
         return True
 

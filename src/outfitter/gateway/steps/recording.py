@@ -115,7 +115,7 @@ class Recording:
     def _kept_arguments(self, asked: Asked) -> msgspec.Raw | None:
         if not self.keeping.of(asked.view.seat.plan.agent).arguments:
             return None
-        schema = None if asked.item is None else as_object(asked.item.shown.get("inputSchema"))
+        schema = None if asked.item is None else as_object(asked.item.entry.get("inputSchema"))
         return _kept(redact(asked.arguments, cast("Any", schema)))
 
     def _kept_result(self, asked: Asked, answer: object) -> msgspec.Raw | None:
