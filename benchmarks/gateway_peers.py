@@ -11,6 +11,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,13 +70,25 @@ def start(one: Stage, peer: Peer) -> tuple[int, int, list[bytes]] | None:
     try:
         subprocess.run(fetch, check=True, capture_output=True, timeout=_INSTALL_SECONDS)
         pid = one.start(*command, port=port)
-        visit = _open_visit(port)
+        visit = _open_visit(port, tries=20)
         return port, pid, [_request(port, visit, ident) for ident in range(1, _IDS)]
-    except (subprocess.SubprocessError, OSError, RuntimeError, http.client.HTTPException):
+    except (subprocess.SubprocessError, OSError, RuntimeError, http.client.HTTPException) as error:
+        print(f"{peer.name} is left out: {error}", file=sys.stderr)
         return None
 
 
-def _open_visit(port: int) -> str:
+def _open_visit(port: int, tries: int) -> str:
+    """The id of a new visit; a gateway may listen before it can answer."""
+    try:
+        return _shake_hands(port)
+    except (OSError, http.client.HTTPException):
+        if not tries:
+            raise
+    time.sleep(0.5)
+    return _open_visit(port, tries - 1)
+
+
+def _shake_hands(port: int) -> str:
     info = {"protocolVersion": _VERSION, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
     message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": info}
     visit = _post(port, message, {})

@@ -60,6 +60,7 @@ class Stage:
         """The pid of a new process, once it answers on its port."""
         process = subprocess.Popen(
             command, cwd=Path(__file__).parent.parent, env={**os.environ, **environment},
+            stdin=subprocess.PIPE,  # some end with it
             stdout=subprocess.DEVNULL, stderr=(self.folder / f"{port}.err").open("wb"), start_new_session=True,
         )  # fmt: skip
         self.processes.append(process)

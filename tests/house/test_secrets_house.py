@@ -14,6 +14,7 @@ MAY_REVEAL = frozenset(
     {
         "app/registry_place.py",
         "basics/secret.py",
+        "coordinator/plans.py",
         "storage/postgres_audit.py",
         "upstream/http_client.py",
         "upstream/launch.py",

@@ -109,7 +109,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # An answer goes out in one piece and at once; otherwise every turn would take the 40 ms of a delayed acknowledgement.
+    # An answer goes out in one piece and at once: otherwise a delayed acknowledgement adds 40 ms to every turn.
     wbufsize = -1
     disable_nagle_algorithm = True
 
