@@ -23,7 +23,7 @@ from outfitter.resolution import (
     server_wants,
     unresolved,
 )
-from outfitter.upstream import SecretProvider, make_providers, provider_of, secret_variables
+from outfitter.upstream import SecretProvider, is_kept, make_providers, provider_of, secret_variables
 
 _PINNED = re.compile(r".+@\d[\w.+-]*|.+==[\w.+-]+", re.ASCII)
 _RUNNERS = {"npx": ("-y", "--yes"), "uvx": (), "bunx": (), "pipx": ("run",)}
@@ -160,6 +160,9 @@ def _want_finding(want: Want, surroundings: Surroundings) -> Finding | None:
     if isinstance(need, SecretRef):
         return _secret_finding(want, need, surroundings)
     subject = f"${{{need.name}}}"
+    if is_kept(need.name):
+        message = f"the service's own, given to no server; '{want.origin.name}' wants it ({want.place})"
+        return Finding("variable", subject, Verdict.FAIL, message, "set the value under another name")
     if surroundings.environment.get(need.name):
         return Finding("variable", subject, Verdict.OK, "set")
     if need.default is not None:

@@ -6,17 +6,18 @@ The pool is loaded when one is made: most commands never connect.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from outfitter.app.settings import Settings
 from outfitter.basics import suggest
 from outfitter.catalog import Agent, Catalog, JsonValue, NameMap, ServerRef, ToolKey, build_name_map
-from outfitter.errors import CallDenied, NotFound, OutfitterError
+from outfitter.errors import CallDenied, NotFound, OutfitterError, UnresolvedPlaceholder
 from outfitter.policy import Ask, Deny
-from outfitter.resolution import ArmedServer, RunPlan, arm_each, resolve, wants_of
-from outfitter.upstream import fetch_supply, make_providers
+from outfitter.resolution import ArmedServer, RunPlan, Want, arm_each, resolve, server_wants
+from outfitter.upstream import fetch_each, make_providers
 
 if TYPE_CHECKING:
     from outfitter.upstream import Pool, ProgramRegister
@@ -41,9 +42,15 @@ def plan_of(name: str, catalog: Catalog) -> RunPlan:
 
 
 def arm_plan(plan: RunPlan, environment: Mapping[str, str], settings: Settings) -> Outfit:
-    """The plan's servers with this machine's variables and secrets."""
-    supply = fetch_supply(wants_of(plan), environment, make_providers(environment, settings.secrets))
-    return Outfit(plan, arm_each(plan, supply))
+    """The plan's servers with this machine's variables and secrets; what one of them lacks stops that one alone."""
+    found = fetch_each(_wants(plan), environment, make_providers(environment, settings.secrets))
+    return Outfit(plan, {**arm_each(plan, found.supply), **found.faults})
+
+
+def _wants(plan: RunPlan) -> Iterator[Want]:
+    for server in plan.servers.values():
+        with suppress(UnresolvedPlaceholder):  # a malformed one is its server's own problem: arming tells it
+            yield from server_wants(server)
 
 
 def program_register(settings: Settings) -> ProgramRegister:

@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,19 +34,35 @@ NEWS = "gateway.json"
 MakeSeat = Callable[[str], "Seat"]
 
 
-def seat_maker(catalog: Catalog, environment: Mapping[str, str], settings: Settings, share: Share = ALONE) -> MakeSeat:
-    """Makes each agent's seat from the catalog, armed with this machine's secrets."""
+@dataclass(frozen=True, slots=True)
+class SeatMaker:
+    """Makes the seats of every catalog that is served, each armed with this machine's secrets."""
 
-    def make(agent: str) -> Seat:
+    environment: Mapping[str, str]
+    settings: Settings
+    share: Share = ALONE
+    _whole: dict[str, Seat] = field(default_factory=dict[str, "Seat"])
+    """The newest seat of each agent, if it lacks nothing: another catalog with the same plan has the same seat."""
+
+    def of(self, catalog: Catalog) -> MakeSeat:
+        """What makes each agent's seat from this catalog."""
+        return partial(self._make, catalog)
+
+    def _make(self, catalog: Catalog, agent: str) -> Seat:
         from outfitter.gateway import Seat
 
-        outfit = arm_plan(share.of_plan(resolve(agent, catalog)), environment, settings)
-        for error in outfit.servers.values():
-            if isinstance(error, OutfitterError):
-                _log.warning("agent '%s' goes without a server: %s", agent, error)
-        return Seat(outfit.plan, outfit.servers)
-
-    return make
+        plan, before = self.share.of_plan(resolve(agent, catalog)), self._whole.get(agent)
+        if before is not None and before.plan == plan:
+            return before
+        outfit = arm_plan(plan, self.environment, self.settings)
+        faults = {alias: one for alias, one in outfit.servers.items() if isinstance(one, OutfitterError)}
+        for alias, error in faults.items():
+            _log.warning("agent '%s' goes without server '%s': %s", agent, alias, error)
+        seat = Seat(outfit.plan, outfit.servers)
+        self._whole.pop(agent, None)
+        if not faults:
+            self._whole[agent] = seat
+        return seat
 
 
 def _nobody(agent: str) -> Seat:
@@ -182,16 +198,16 @@ class _Run:
 
         settings, options, catalog = self.settings, self.options, self.source.first()
         share = ALONE if self.relay is None else Share(self.relay.number, self.relay.count)
-        make = partial(seat_maker, environment=self.environment, settings=settings, share=share)
+        maker = SeatMaker(self.environment, settings, share)
         tokens = None if options.is_open else self.source.tokens
-        first, pool = _nobody if catalog is None else make(catalog), partial(make_pool, settings)
+        first, pool = _nobody if catalog is None else maker.of(catalog), partial(make_pool, settings)
         async with (
             open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
             tracing(recorder, self.environment),
             open_desk(first, tokens, pool, watch=options.watch(recorder, share)) as desk,
             anyio.create_task_group() as group,
         ):
-            run = partial(self.source.run, desk, lambda catalog: desk.seats.swap(make(catalog)))
+            run = partial(self.source.run, desk, lambda catalog: desk.seats.swap(maker.of(catalog)))
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                 await self._listen(desk, signals, lambda: group.start_soon(run), on_ready)
             if self.relay is None:

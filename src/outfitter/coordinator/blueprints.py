@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from outfitter.catalog import Catalog, HeaderType, RunRequest
 from outfitter.coordinator.drafts import read_draft
+from outfitter.coordinator.keeping import check_kept
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.reading import check_plain, read_all
 from outfitter.coordinator.values import Draft
@@ -54,13 +55,17 @@ class Blueprints:
         deletes: Sequence[User] = (),
         run: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """``{"before": …, "after": …}``: each an explanation, or ``{"problems": […]}``. Nothing is stored."""
+        """``{"before": …, "after": …}``: each an explanation, or ``{"problems": […]}``. Nothing is stored.
+
+        Refused when a sealed value would become readable by it.
+        """
         view, asked = self._live.view, _read_run(agent, run)
         reads = [read_draft(view, draft.kind, draft.document, draft.id, self._guard) for draft in puts]
         changes = [*(read.as_change() for read in reads), *(Change(name) for name in deletes)]
         after = view.changed(changes, view.revision)
         if not any(agent in known.catalog.agents for known in (view, after)):
             raise unknown("agents", agent)
+        check_kept(view, after, reads)
         return {"before": _told(view, agent, asked), "after": _told(after, agent, asked)}
 
 

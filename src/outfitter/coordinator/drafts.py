@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from outfitter.catalog import Agent, Capability, ClientCredentials, InlineServer, ServerEntry
+from outfitter.catalog import Agent, Capability, Catalog, ClientCredentials, InlineServer, ServerEntry, ServerRef
 from outfitter.coordinator.commands import command_digest, command_faults
 from outfitter.coordinator.destinations import destination_fault
 from outfitter.coordinator.reading import (
@@ -22,13 +22,22 @@ from outfitter.coordinator.reading import (
     read_stored,
     with_id,
 )
-from outfitter.coordinator.sensitive import unmasked
+from outfitter.coordinator.sensitive import (
+    hidden_pointers,
+    masks_in,
+    secrets_in_query,
+    sensitive_pointers,
+    trail_of,
+    unmasked,
+)
 from outfitter.coordinator.values import Author
 from outfitter.coordinator.view import Change, View
 from outfitter.errors import Forbidden, InvalidDocument, InvalidServer, OutfitterError
 from outfitter.formats import pointer
 from outfitter.storage import Entry, Kind, User
 from outfitter.upstream import Guard
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,10 @@ class Read:
     document: Mapping[str, Any] = field(repr=False)
     value: Value
     stored: Entry | None = field(repr=False)
+    kept: frozenset[str] = _NOTHING
+    """Where it holds sealed values that its author did not give, as JSON pointers."""
+    is_restored: bool = False
+    """Whether it is the document of an earlier version."""
 
     def as_change(self) -> Change:
         """The change for a view; times and version are given when it is stored."""
@@ -55,6 +68,7 @@ def read_draft(view: View, kind: Kind, document: object, name: str | None, guard
     id_ = id_of(kind, given, name)
     source = f"{kind}/{id_}"
     stored = view.entries.get(User(kind, id_))
+    kept = _NOTHING if stored is None else masks_in(given) & hidden_pointers(stored, view.catalog)
     given = unmasked(given, None if stored is None else stored.document, source)
     approved = None if stored is None else stored.approved
     value = read_all(given, lambda rest: read_stored(kind, id_, as_document(rest), approved), source)
@@ -62,19 +76,18 @@ def read_draft(view: View, kind: Kind, document: object, name: str | None, guard
     for problem in problems:
         problem.locate(source, None, pointer(problem.trail))
     raise_all(problems, source)
-    return Read(User(kind, id_), with_id(kind, given, id_), value, stored)
+    return Read(User(kind, id_), with_id(kind, given, id_), value, stored, kept)
 
 
-def need_admin(read: Read, who: Author) -> None:
-    """Refuse programs from anybody but an admin: what is started runs with the service's rights."""
-    before = read.stored
+def need_admin(before: Entry | None, after: Value | None, who: Author) -> None:
+    """Refuse programs from anybody but an admin, to come and to go: what is started runs with the service's rights."""
     was = before is not None and isinstance(before.document.get("command"), str)
-    if not who.is_admin and (was or _starts_program(read.value)):
+    if not who.is_admin and (was or _starts_program(after)):
         hint = "ask an admin; a remote server can be registered by any editor"
-        raise Forbidden("only an admin registers or changes a server that starts a program", hint=hint)
+        raise Forbidden("only an admin registers, changes or deletes a server that starts a program", hint=hint)
 
 
-def _starts_program(value: Value) -> bool:
+def _starts_program(value: Value | None) -> bool:
     return isinstance(value, ServerEntry) and command_digest(value) is not None
 
 
@@ -86,17 +99,36 @@ def _faults(value: Value, document: Mapping[str, Any], guard: Guard) -> Iterator
     if "system_prompt_file" in document:
         hint = "give the text in 'system_prompt'"
         yield InvalidDocument("a registry reads no files", source="", hint=hint).under("system_prompt_file")
+    if isinstance(value, Capability):
+        yield from _stray_faults(value, document)
     yield from _inline_faults(value, guard)
 
 
 def _destination_faults(entry: ServerEntry, guard: Guard) -> Iterator[OutfitterError]:
-    fault = None if entry.server.url is None else destination_fault(entry.server.url, guard)
-    if fault is not None:
+    for fault in () if entry.server.url is None else _url_faults(entry.server.url, guard):
         yield fault.under("url")
     if isinstance(entry.auth, ClientCredentials):
-        fault = destination_fault(entry.auth.token_url, guard)
-        if fault is not None:
+        for fault in _url_faults(entry.auth.token_url, guard):
             yield fault.under("auth", "token_url")
+
+
+def _url_faults(url: str, guard: Guard) -> Iterator[OutfitterError]:
+    fault = destination_fault(url, guard)
+    if fault is not None:
+        yield fault
+    for name in secrets_in_query(url):
+        hint = "send it in a header, which is sealed, or write ${VARIABLE} for the value"
+        yield InvalidServer(f"'{name}' in the address looks like a secret, and addresses are readable", hint=hint)
+
+
+def _stray_faults(value: Capability, document: Mapping[str, Any]) -> Iterator[OutfitterError]:
+    """A secret of a capability says for which server it is: otherwise any agent could say so."""
+    for place in sorted(sensitive_pointers("capabilities", document, Catalog())):
+        trail = trail_of(place)
+        use = value.servers.get(trail[1])
+        if isinstance(use, ServerRef) and use.ref is None:
+            hint = "add 'ref' beside it, or write a reference such as ${VARIABLE}"
+            yield InvalidDocument("a secret without a server that it is for", source="", hint=hint).under(*trail)
 
 
 def _inline_faults(value: Capability | Agent, guard: Guard) -> Iterator[OutfitterError]:
@@ -108,6 +140,5 @@ def _inline_faults(value: Capability | Agent, guard: Guard) -> Iterator[Outfitte
             message = "a program is not defined in place in the team's registry"
             yield InvalidServer(message, hint=hint).under("mcpServers", alias, "command")
             continue
-        fault = destination_fault(use.server.url, guard)
-        if fault is not None:
+        for fault in _url_faults(use.server.url, guard):
             yield fault.under("mcpServers", alias, "url")

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
-
-import anyio
 
 from outfitter.catalog import ServerEntry
 from outfitter.coordinator.commands import command_digest
 from outfitter.coordinator.drafts import Read, need_admin, read_draft
 from outfitter.coordinator.events import EventLog
+from outfitter.coordinator.keeping import check_kept, resealed
 from outfitter.coordinator.listing import Listing, Wanted, check_limit, is_plain, read_number
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.preconditions import expected_version
 from outfitter.coordinator.reading import raise_all
-from outfitter.coordinator.sensitive import mask_sealed, masked, sensitive_pointers
+from outfitter.coordinator.sensitive import hidden_pointers, mask_sealed, masked, sensitive_pointers
 from outfitter.coordinator.values import Author, Draft, Page, PastChange, Shown
 from outfitter.coordinator.view import Change, View, problems_of, unknown
 from outfitter.errors import AlreadyExists, Forbidden, InUse, Invalid, InvalidServer, NotFound
@@ -48,7 +48,6 @@ class Entries:
         self._events = events
         self._guard = guard
         self._listing = Listing()
-        self._turn = anyio.Lock()
 
     async def list(
         self, kind: Kind, *, cursor: str | None = None, limit: int = 100, text: str | None = None
@@ -92,6 +91,7 @@ class Entries:
         """
         async with self._writing(who) as (writing, view):
             expected = expected_version(view.entry(kind, name), if_match)
+            need_admin(view.entry(kind, name), None, who)
             users = view.users_of(User(kind, name))
             if users and not force:
                 names = ", ".join(f"{user.kind}/{user.id}" for user in users[:10])
@@ -113,8 +113,9 @@ class Entries:
                 await writing.delete(Delete(name.kind, name.id))
             number = writing.revision if moved or gone else view.revision
         view = await self._live.reach(number)
-        for name in (*(User(entry.kind, entry.id) for entry in stored), *gone):
-            await self._events.tell("entry.applied", f"{name.kind}/{name.id}", {"who": who.name, "revision": number})
+        names = (*(User(entry.kind, entry.id) for entry in stored), *gone)
+        data = {"who": who.name, "revision": number}
+        await self._events.tell_all(("entry.applied", f"{name.kind}/{name.id}", data) for name in names)
         return tuple(show(view, view.entries[read.name]) for read in reads if read.name in view.entries)
 
     async def history(self, kind: Kind, name: str, *, cursor: str | None = None, limit: int = 50) -> Page[PastChange]:
@@ -138,18 +139,22 @@ class Entries:
             if past is None:
                 hint = "see its history"
                 raise NotFound(f"it has no document of version {version}", where=f"{kind}/{name}", hint=hint)
-            read = read_draft(view, kind, past.document, name, self._guard)
+            draft = read_draft(view, kind, past.document, name, self._guard)
+            read = replace(draft, kept=past.sealed, is_restored=True)
             stored = await self._put(writing, view, [read], who, restores=version)
         return await self._told("rollback", stored, who, writing.revision)
 
-    async def approve(self, name: str, who: Author, *, if_match: str | None = None) -> Shown:
-        """Allow the present command of a stdio server to be started; Forbidden unless an admin does it."""
+    async def approve(self, name: str, if_match: str | None, who: Author) -> Shown:
+        """Allow the command that stands in this version of a stdio server to be started.
+
+        Forbidden unless an admin does it; PreconditionRequired and VersionConflict as in ``replace``: what is approved
+        is what was looked at.
+        """
         if not who.is_admin:
             raise Forbidden("only an admin approves a command", where=f"mcp-servers/{name}")
         async with self._writing(who) as (writing, view):
             entry = view.entry("mcp-servers", name)
-            if if_match is not None:
-                expected_version(entry, if_match)
+            expected_version(entry, if_match)
             digest = command_digest(view.catalog.servers[name])
             if digest is None:
                 raise InvalidServer("a remote server starts no program", where=f"mcp-servers/{name}")
@@ -163,8 +168,8 @@ class Entries:
 
     @asynccontextmanager
     async def _writing(self, who: Author) -> AsyncGenerator[tuple[Writing, View]]:
-        """A writer's turn, and the registry as it finds it. Writers of this process wait here, not at the database."""
-        async with self._turn, self._registry.changing(who.name) as writing:
+        """A writer's turn, and the registry as it finds it; the storage bounds the wait for it."""
+        async with self._registry.changing(who.name) as writing:
             yield writing, await self._live.reach(writing.revision - 1)
 
     async def _put(
@@ -177,32 +182,39 @@ class Entries:
         gone: Iterable[User] = (),
         restores: int | None = None,
     ) -> tuple[Entry, ...]:
-        """Store what was read, if the catalog as a whole still holds with it."""
+        """Store what was read, if the catalog as a whole still holds with it; what must be sealed by it comes last."""
         for read in reads:
-            need_admin(read, who)
+            need_admin(read.stored, read.value, who)
+        for name in gone:
+            need_admin(view.entries[name], None, who)
         changes = [*(read.as_change() for read in reads), *(Change(name) for name in gone)]
         after = view.changed(changes, writing.revision)
         _check(view, after, [change.name for change in changes])
-        stored: list[Entry] = []
-        for read in reads:
-            sealed = sensitive_pointers(read.name.kind, read.document, after.catalog)
-            expected = 0 if read.stored is None else read.stored.version
-            put = Put(read.name.kind, read.name.id, read.document, sealed, expected, restores)
-            stored.append(await writing.put(put))
-        return tuple(stored)
+        check_kept(view, after, reads, who)
+        puts = [_as_put(read, after, restores) for read in reads]
+        return await writing.put_all((*puts, *resealed(after, reads)))
 
     async def _told(self, action: str, stored: Sequence[Entry], who: Author, revision: int) -> Shown:
-        """What was stored, once everybody in this process sees it; whoever listens is told."""
-        view, (entry,) = await self._live.reach(revision), stored
-        data = {"version": entry.version, "who": who.name, "revision": revision}
-        await self._events.tell(f"entry.{_ACTIONS[action]}", f"{entry.kind}/{entry.id}", data)
-        return show(view, entry)
+        """The first that was stored, once everybody in this process sees it; whoever listens is told of all."""
+        view = await self._live.reach(revision)
+        kinds = (f"entry.{_ACTIONS[action]}", *("entry.updated" for _ in stored[1:]))
+        await self._events.tell_all(
+            (kind, f"{entry.kind}/{entry.id}", {"version": entry.version, "who": who.name, "revision": revision})
+            for kind, entry in zip(kinds, stored, strict=True)
+        )
+        return show(view, stored[0])
+
+
+def _as_put(read: Read, after: View, restores: int | None) -> Put:
+    sealed = sensitive_pointers(read.name.kind, read.document, after.catalog)
+    expected = 0 if read.stored is None else read.stored.version
+    return Put(read.name.kind, read.name.id, read.document, sealed, expected, restores)
 
 
 def show(view: View, entry: Entry) -> Shown:
     """The entry as it may be seen."""
     name = User(entry.kind, entry.id)
-    pointers = sensitive_pointers(entry.kind, entry.document, view.catalog) | entry.sealed
+    pointers = hidden_pointers(entry, view.catalog)
     value = view.catalog.servers.get(entry.id) if entry.kind == "mcp-servers" else None
     digest = command_digest(value) if isinstance(value, ServerEntry) else None
     return Shown(

@@ -22,6 +22,8 @@ Value: TypeAlias = ServerEntry | Capability | Agent
 Document: TypeAlias = Mapping[str, Any]
 
 _MOST = 20
+_MOST_READ = 40_000
+"""How many values are read in all while looking for more faults: others wait meanwhile."""
 _DEEPEST = 64
 _LONGEST = 1000
 _ID_FIELDS: Mapping[Kind, str] = {"mcp-servers": "id", "capabilities": "name", "agents": "name"}
@@ -93,10 +95,11 @@ def read_stored(kind: Kind, name: str, document: Document, approved: str | None)
 
 
 def read_all(document: object, read: Callable[[object], T], source: str) -> T:
-    """What the reader makes of the document; one error as it is, several as Refused."""
+    """What the reader makes of the document; one error as it is, several as Refused, fewer of a very long document."""
     problems: list[OutfitterError] = []
     rest = document
-    while len(problems) < _MOST:
+    most = max(1, min(_MOST, _MOST_READ // _size(document)))
+    while len(problems) < most:
         try:
             value = read(rest)
         except OutfitterError as problem:
@@ -114,6 +117,19 @@ def read_all(document: object, read: Callable[[object], T], source: str) -> T:
             break
     raise_all(problems, source)
     raise AssertionError  # pragma: no cover - there is at least one problem here
+
+
+def _size(document: object) -> int:
+    """How many values a document has, itself included."""
+    size, waiting = 0, [document]
+    while waiting:
+        value = waiting.pop()
+        size += 1
+        if isinstance(value, Mapping):
+            waiting.extend(cast("Mapping[str, object]", value).values())
+        elif isinstance(value, list):
+            waiting.extend(cast("list[object]", value))
+    return size
 
 
 def raise_all(problems: list[OutfitterError], source: str) -> None:

@@ -124,6 +124,11 @@ class Runs:
         plan = explain(self._plan(record)).to_json()
         return replace(_show_session(record), children=children, plan=plan)
 
+    async def need_session(self, session_id: str, agent: str) -> None:
+        """UnknownSession unless it is one of this agent: who may not use it does not hear that there is one."""
+        if (await self._session(session_id)).agent != agent:
+            raise _no_session(session_id)
+
     async def sessions(
         self, wanted: RunFilter = _ANY, *, cursor: str | None = None, limit: int = 100
     ) -> Page[ShownSession]:
@@ -203,8 +208,12 @@ class Runs:
     async def _session(self, session_id: str) -> SessionRecord:
         found = await self._store.session(session_id) if is_plain(session_id) else None
         if found is None:
-            raise UnknownSession(f"no session {quote(session_id)}")
+            raise _no_session(session_id)
         return found
+
+
+def _no_session(session_id: str) -> UnknownSession:
+    return UnknownSession(f"no session {quote(session_id)}")
 
 
 def _record(asked: Asked, who: Author, plan: RunPlan, session_id: str) -> RunRecord:

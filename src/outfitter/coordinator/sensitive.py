@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
+from urllib.parse import unquote
 
 from outfitter.basics import looks_sensitive
 from outfitter.catalog import Capability, Catalog, HeaderSchema, ServerRef
@@ -19,7 +20,7 @@ from outfitter.coordinator.values import MASK
 from outfitter.errors import InvalidDocument, OutfitterError
 from outfitter.formats import pointer
 from outfitter.resolution import Variable, parse_template
-from outfitter.storage import Kind
+from outfitter.storage import Entry, Kind
 
 Trail: TypeAlias = tuple[str, ...]
 _SCHEME = re.compile(r"\s*|(?:Bearer|Basic|Token|ApiKey) ", re.IGNORECASE)
@@ -52,6 +53,33 @@ def sensitive_pointers(kind: Kind, document: Mapping[str, Any], catalog: Catalog
     )
 
 
+def hidden_pointers(entry: Entry, catalog: Catalog) -> frozenset[str]:
+    """Where a stored entry holds literals that nobody may see: what is sensitive now, and what was when it was stored."""
+    return sensitive_pointers(entry.kind, entry.document, catalog) | entry.sealed
+
+
+def masks_in(document: Mapping[str, Any]) -> frozenset[str]:
+    """Where the document says to keep what is stored, as JSON pointers."""
+    return frozenset(pointer(place.trail) for place in _places(document) if place.value == MASK)
+
+
+def trail_of(place: str) -> Trail:
+    """The names that a JSON pointer leads along."""
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:])
+
+
+def receivers(kind: Kind, document: Mapping[str, Any], trail: Trail, catalog: Catalog) -> frozenset[tuple[str, ...]]:
+    """To whom the value in this place is sent: addresses as they are written, with the id of the server if it has one."""
+    if kind == "mcp-servers":
+        return frozenset({(str(document.get("url")), str(_fields(document, "auth").get("token_url")))})
+    alias = trail[1] if len(trail) > 1 else ""
+    found = {("", str(_fields(_fields(document, "mcpServers"), alias).get("url")))}
+    for ref in _refs_of(document, alias, catalog):
+        entry = catalog.servers.get(ref)
+        found.add((ref, "" if entry is None else str(entry.server.url)))
+    return frozenset(found)
+
+
 def is_reference(value: object) -> bool:
     """Whether a value only says where a secret is kept; also null, which takes a header away."""
     if value is None:
@@ -67,6 +95,15 @@ def is_reference(value: object) -> bool:
     texts = [part for part in parts if isinstance(part, str)]
     defaults = [part.default for part in parts if isinstance(part, Variable) and part.default]
     return len(texts) < len(parts) and not defaults and all(_SCHEME.fullmatch(text) for text in texts)
+
+
+def secrets_in_query(url: str) -> tuple[str, ...]:
+    """The names of what an address asks with that look like secrets and are not references."""
+    query = url.partition("?")[2].partition("#")[0]
+    pairs = (part.partition("=") for part in query.split("&"))
+    return tuple(
+        name for name, _, value in pairs if value and looks_sensitive(unquote(name)) and not is_reference(value)
+    )
 
 
 def masked(document: Mapping[str, Any], pointers: AbstractSet[str]) -> dict[str, Any]:
@@ -85,7 +122,7 @@ def unmasked(document: Mapping[str, Any], stored: Mapping[str, Any] | None, sour
     def keep(place: _Place) -> object:
         if place.value != MASK:
             return place.value
-        found = _at(stored, place.trail)
+        found = value_at(stored, place.trail)
         if found is _ABSENT:
             hint = "give the value, or a reference to it"
             path = pointer(place.trail)
@@ -169,19 +206,23 @@ def _says_so(name: str, declared: Mapping[str, bool]) -> bool:
 
 
 def _schema_of(document: Mapping[str, Any], alias: str, catalog: Catalog) -> Mapping[str, bool]:
-    """What is declared about the headers of an alias: by its ref, or by that of a capability with the same alias."""
-    use = _fields(document, "mcpServers").get(alias)
-    refs: set[object] = {cast("Mapping[str, Any]", use).get("ref")} if isinstance(use, Mapping) else set()
+    """What is declared about the headers of an alias; where two servers differ, the stricter one holds."""
+    found: dict[str, bool] = {}
+    for ref in _refs_of(document, alias, catalog):
+        entry = catalog.servers.get(ref)
+        for name, schema in () if entry is None else entry.header_schema.items():
+            found[name.lower()] = schema.sensitive or found.get(name.lower(), False)
+    return found
+
+
+def _refs_of(document: Mapping[str, Any], alias: str, catalog: Catalog) -> frozenset[str]:
+    """The servers that an alias means: by its ref, or by that of a capability with the same alias."""
+    refs: set[object] = {_fields(_fields(document, "mcpServers"), alias).get("ref")}
     names = document.get("capabilities")
     for name in cast("list[object]", names) if isinstance(names, list) else ():
         capability = catalog.capabilities.get(name) if isinstance(name, str) else None
         refs.update(_refs(capability, alias))
-    found: dict[str, bool] = {}
-    for ref in refs:
-        entry = catalog.servers.get(ref) if isinstance(ref, str) else None
-        if entry is not None:
-            found |= {name.lower(): schema.sensitive for name, schema in entry.header_schema.items()}
-    return found
+    return frozenset(ref for ref in refs if isinstance(ref, str))
 
 
 def _refs(capability: Capability | None, alias: str) -> set[object]:
@@ -194,7 +235,8 @@ def is_sensitive(name: str, schemas: Mapping[str, HeaderSchema]) -> bool:
     return _says_so(name, {declared.lower(): schema.sensitive for declared, schema in schemas.items()})
 
 
-def _at(document: object, trail: Trail) -> object:
+def value_at(document: object, trail: Trail) -> object:
+    """What stands in this place of a document; something that equals no value when nothing does."""
     value = document
     for key in trail:
         if not isinstance(value, Mapping) or key not in value:

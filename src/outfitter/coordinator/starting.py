@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from outfitter.basics import Secret, SecretRef
-from outfitter.catalog import Catalog, RunRequest
+from outfitter.catalog import Catalog, RunRequest, ServerEntry
+from outfitter.coordinator.commands import command_digest
 from outfitter.coordinator.credentials import PROVIDER
 from outfitter.coordinator.reading import as_document, check_plain, read_all
+from outfitter.coordinator.values import MASK
 from outfitter.coordinator.view import unknown
 from outfitter.errors import (
     InvalidDocument,
@@ -20,6 +22,7 @@ from outfitter.errors import (
     NotApproved,
     OutfitterError,
     Refused,
+    SecretUnavailable,
     UnresolvedPlaceholder,
 )
 from outfitter.formats import read_run
@@ -53,11 +56,22 @@ def read_asked(document: object) -> Asked:
 
 def _read(document: object) -> Asked:
     run = read_run(document, SOURCE)
+    _check_masks(run)
     fields = as_document(document)
     parent = fields.get("parent_session_id")
     if parent is not None and not isinstance(parent, str):
         raise InvalidDocument("expected a text", source="").under("parent_session_id")
     return Asked(cast("RunType", fields.get("type", "start_session")), run, parent)
+
+
+def _check_masks(run: RunRequest) -> None:
+    """Refuse a mask: a run has no stored value that it could keep, and would send the mask itself."""
+    headers = (("mcp_headers", a, n) for a, given in run.mcp_headers.items() for n in given if given[n] == MASK)
+    hidden = Secret(MASK)
+    credentials = (("credentials", a, n) for a, given in run.credentials.items() for n in given if given[n] == hidden)
+    for place in (*headers, *credentials):
+        hint = "give the value, or leave it out to have the one of the agent"
+        raise InvalidRun("a mask stands in the place of the value", hint=hint).under(*place)
 
 
 def check_depth(depth: int) -> None:
@@ -85,11 +99,14 @@ async def resume_run(catalog: Catalog, run: RunRequest, plan: RunPlan, fetch: Fe
     problems: list[OutfitterError] = []
     if run.agent_name != plan.agent.name:
         problems.append(InvalidRun(f"the session is one of agent '{plan.agent.name}'", where=SOURCE))
+    elif run.agent_name not in catalog.agents:
+        raise unknown("agents", run.agent_name)
     if run.mcp_headers:
         hint = "start a new session to have others"
         problems.append(InvalidRun("a session keeps the headers it began with", where=SOURCE, hint=hint))
     entries = dict.fromkeys(server.entry_id for server in plan.servers.values() if server.entry_id is not None)
     problems += [unknown("mcp-servers", name) for name in entries if name not in catalog.servers]
+    problems += _withdrawn(plan, catalog)
     held = dict(_refilled(plan, run))
     problems += [problem for ref, problem in _forgotten(plan) if ref not in held]
     problems += await _unfilled(plan, fetch)
@@ -127,6 +144,18 @@ def _unapproved(plan: RunPlan) -> Iterator[OutfitterError]:
             yield NotApproved(f"server '{server.alias}' is required and its command is not approved", hint=hint)
 
 
+def _withdrawn(plan: RunPlan, catalog: Catalog) -> Iterator[OutfitterError]:
+    """Programs that the plan would start, and whose command is not the one that is approved now."""
+    for server in plan.servers.values():
+        entry = catalog.servers.get(server.entry_id or "")
+        planned = command_digest(ServerEntry(server.definition.value))
+        if entry is None or planned is None or not server.is_approved:
+            continue
+        if not entry.is_approved or command_digest(entry) != planned:
+            hint = f"start a new session, once an admin has approved the command of server '{server.entry_id}'"
+            yield NotApproved(f"the command of server '{server.alias}' is not approved any more", hint=hint)
+
+
 def _forgotten(plan: RunPlan) -> Iterator[tuple[SecretRef, OutfitterError]]:
     """Headers that were given as a credential which nobody holds any more."""
     for alias, name, ref in _references(plan):
@@ -143,11 +172,29 @@ async def _unfilled(plan: RunPlan, fetch: Fetch | None) -> list[OutfitterError]:
             wants += server_wants(server)
         except UnresolvedPlaceholder as malformed:
             problems.append(malformed)
-    known = [want for want in wants if not _is_own(want)]
-    if fetch is not None and known:
-        supply = await fetch(known)
-        problems += [unresolved(want) for want in known if supply.find(want.need) is None]
+    if fetch is not None:
+        problems += await _unsupplied([want for want in wants if not _is_own(want)], fetch)
     return problems
+
+
+async def _unsupplied(wants: Sequence[Want], fetch: Fetch) -> list[OutfitterError]:
+    """What nothing fills. Each provider is asked apart, so that one which fails does not hide what is missing."""
+    by_provider: dict[str, list[Want]] = {}
+    for want in wants:
+        by_provider.setdefault(want.need.provider if isinstance(want.need, SecretRef) else "", []).append(want)
+    problems: list[OutfitterError] = []
+    for asked in by_provider.values():
+        try:
+            supply = await fetch(asked)
+        except SecretUnavailable as error:
+            problems += [_unasked(want, error) for want in asked]
+        else:
+            problems += [unresolved(want) for want in asked if supply.find(want.need) is None]
+    return problems
+
+
+def _unasked(want: Want, error: SecretUnavailable) -> OutfitterError:
+    return SecretUnavailable(f"{unresolved(want).message}: {error.message}", hint=error.hint)
 
 
 def _is_own(want: Want) -> bool:

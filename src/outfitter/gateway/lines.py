@@ -23,7 +23,7 @@ from outfitter.errors import UpstreamError
 from outfitter.gateway.faults import Rejected
 from outfitter.gateway.limits import TOO_MANY
 from outfitter.resolution import ArmedServer, ArmedStdio
-from outfitter.upstream import Agreement, Connection, Era, Link, Message, Pool, share_key
+from outfitter.upstream import Agreement, Connection, Era, Link, Message, Pool, loop_time, share_key
 
 T = TypeVar("T")
 LIST_KEYS = {
@@ -115,7 +115,7 @@ class Line:
 
     def __post_init__(self) -> None:
         """Nothing is known yet."""
-        self._last_used = anyio.current_time()
+        self._last_used = loop_time()
         self._shelves = {method: _Shelf(self.changes) for method in LIST_KEYS}
 
     def hear(self, message: Message) -> None:
@@ -126,7 +126,7 @@ class Line:
             return
         for listed in _CHANGES[method]:
             self._shelves[listed].spoil()
-        now = anyio.current_time()
+        now = loop_time()
         due = self._told.get(method, float("-inf")) + _REFRESH_SECONDS
         if now >= due:
             self._told[method] = now
@@ -153,7 +153,7 @@ class Line:
         shelf = self._shelves[method]
         if shelf.items is None:
             return not shelf.has_failed
-        return shelf.is_stale and anyio.current_time() >= shelf.fetched + _REFRESH_SECONDS
+        return shelf.is_stale and loop_time() >= shelf.fetched + _REFRESH_SECONDS
 
     async def use(self, job: Callable[[Link], Awaitable[T]]) -> T:
         """The job's result on the open link."""
@@ -163,7 +163,7 @@ class Line:
             return await self.connection.use(job)
         finally:
             self._in_use -= 1
-            self._last_used = anyio.current_time()
+            self._last_used = loop_time()
 
     async def agreement(self) -> Agreement:
         """What the server says of itself."""
@@ -180,8 +180,8 @@ class Line:
         async with shelf.lock:
             if shelf.items is not None and not shelf.is_stale:
                 return shelf.items
-            await anyio.sleep(max(0.0, shelf.fetched + _REFRESH_SECONDS - anyio.current_time()))
-            shelf.fetched, shelf.is_stale = anyio.current_time(), False
+            await anyio.sleep(max(0.0, shelf.fetched + _REFRESH_SECONDS - loop_time()))
+            shelf.fetched, shelf.is_stale = loop_time(), False
             try:
                 return shelf.fill(tuple(await self.use(lambda link: _fetch(link, method))))
             except BaseException:
@@ -213,7 +213,7 @@ class Line:
 
     def _attend(self) -> None:
         """Hear the server while the line is in use; one that is heard is not closed for being idle."""
-        self._last_used = anyio.current_time()
+        self._last_used = loop_time()
         if self._stop_hearing is None:
             self._stop_hearing = self.connection.listen_to(self.hear)
             self._look_later(self.idle_seconds)
@@ -226,7 +226,7 @@ class Line:
         """Stop hearing when nobody uses the line; the connection then closes by itself, and lists are forgotten."""
         if self.is_retired:
             return
-        left = self._last_used + seconds - anyio.current_time()
+        left = self._last_used + seconds - loop_time()
         if self._in_use or self.listeners or left > 0:
             self._look_later(max(left, seconds / 4))
             return

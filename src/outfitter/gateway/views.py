@@ -19,7 +19,7 @@ from outfitter.gateway.lines import Exchange, Line
 from outfitter.gateway.seats import Seat
 from outfitter.gateway.visitors import Visitor
 from outfitter.resolution import PlannedServer
-from outfitter.upstream import Message
+from outfitter.upstream import Message, loop_time
 
 _NAMED = frozenset({"tools/list", "prompts/list"})
 _NONE = -1
@@ -129,12 +129,12 @@ class View:
         versions = self._versions(method, visitor, is_fresh=is_fresh)
         if known is not None and versions is not None and known.versions == versions:
             is_whole = not known.listing.failures
-            if is_whole or (not is_fresh and anyio.current_time() < known.until):
+            if is_whole or (not is_fresh and loop_time() < known.until):
                 return known.listing
         listing = await self._merge(method, visitor, is_fresh=is_fresh)
         versions = self._versions(method, visitor, is_fresh=False)
         self._listings.pop((method, visitor.declares), None)  # the newest stand last
-        self._listings[method, visitor.declares] = _Kept(versions, listing, anyio.current_time() + _RETRY_SECONDS)
+        self._listings[method, visitor.declares] = _Kept(versions, listing, loop_time() + _RETRY_SECONDS)
         return listing
 
     def known(self, method: str, visitor: Visitor) -> Listing | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.arming import arm_servers
     from outfitter.upstream.authorizer import Authorizer
     from outfitter.upstream.begun import BEGUN, Begun
+    from outfitter.upstream.clock import loop_time
     from outfitter.upstream.commands import inline_code_fault, secret_argument, secret_variables
     from outfitter.upstream.connection import Connection
     from outfitter.upstream.eras import (
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
         KeyringSecrets,
         SecretProvider,
         VaultSecrets,
+        fetch_each,
         fetch_supply,
+        is_kept,
         make_providers,
         provider_of,
         secrets_folder,
@@ -60,6 +63,7 @@ _FILES = {
     "arming": ("arm_servers",),
     "authorizer": ("Authorizer",),
     "begun": ("BEGUN", "Begun"),
+    "clock": ("loop_time",),
     "commands": ("inline_code_fault", "secret_argument", "secret_variables"),
     "connection": ("Connection",),
     "eras": (
@@ -85,7 +89,7 @@ _FILES = {
     "programs": ("ProgramChanged", "ProgramRegister"),
     "secrets": (
         "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider",
-        "VaultSecrets", "fetch_supply",
+        "VaultSecrets", "fetch_each", "fetch_supply", "is_kept",
         "make_providers", "provider_of", "secrets_folder",
     ),
     "sse": ("SseWire", "open_sse_wire"),
@@ -142,9 +146,12 @@ __all__ = [
     "arm_servers",
     "connect_all",
     "fetch_document",
+    "fetch_each",
     "fetch_supply",
     "header_text",
     "inline_code_fault",
+    "is_kept",
+    "loop_time",
     "make_providers",
     "mirrored_parameters",
     "negotiate",

@@ -34,7 +34,9 @@ def _arm_one(server: MCPServer, environment: Mapping[str, str]) -> ArmedServer |
     try:
         plan = resolve(Agent(_OWNER, servers={server.name: InlineServer(server)}), Catalog())
         wants = server_wants(plan.servers[server.name])
-        supply = fetch_supply(wants, environment, make_providers(environment, secrets_folder(environment)))
+        # Whoever wrote the program has its whole environment anyway: nothing is kept back.
+        providers = make_providers(environment, secrets_folder(environment), keeps_own=False)
+        supply = fetch_supply(wants, environment, providers, keeps_own=False)
     except Refused as several:
         return several.problems[0] if len(several.problems) == 1 else several
     except OutfitterError as error:

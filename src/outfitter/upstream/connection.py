@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 
 from outfitter.errors import NeedsAuth, OutfitterError, UpstreamDown, UpstreamError, UpstreamLost
 from outfitter.resolution import ArmedServer
+from outfitter.upstream.clock import loop_time
 from outfitter.upstream.eras import Agreement, Era
 from outfitter.upstream.lifecycle import Happening, Health, Patience, State
 from outfitter.upstream.link import Link, OnNotice, OpenWire, open_link
@@ -139,7 +140,7 @@ class Connection:
             raise
         finally:
             self._in_use -= 1
-            self._last_used = anyio.current_time()
+            self._last_used = loop_time()
         self._recover()
         return result
 
@@ -190,7 +191,7 @@ class Connection:
     def _refusal(self) -> OutfitterError | None:
         if self._is_closed:
             return UpstreamDown("the connection is closed", retry_after=0.0, where=self.name)
-        return self.health.refusal(anyio.current_time(), self.name)
+        return self.health.refusal(loop_time(), self.name)
 
     def _want(self) -> None:
         """Have the owner open the link; start the owner when there is none."""
@@ -221,7 +222,7 @@ class Connection:
     def _claim_probe(self) -> None:
         """After a rest one request goes first; the others wait for what becomes of it."""
         if self.health.state in {State.DOWN, State.NEEDS_AUTH}:
-            self.health = self.health.resting(anyio.current_time(), self.patience.cooldown)
+            self.health = self.health.resting(loop_time(), self.patience.cooldown)
 
     # ── owning it, in one task ──
 
@@ -325,19 +326,19 @@ class Connection:
             await anyio.sleep(self.patience.longest_wait)  # a server may end the stream as often as it is opened
 
     async def _watch_idle(self, seconds: float, group: TaskGroup) -> None:
-        self._last_used = anyio.current_time()
-        while self._is_busy or anyio.current_time() < self._last_used + seconds:  # noqa: ASYNC110 - a time, not an event
-            await anyio.sleep(max(self._last_used + seconds - anyio.current_time(), seconds / 4))
+        self._last_used = loop_time()
+        while self._is_busy or loop_time() < self._last_used + seconds:  # noqa: ASYNC110 - a time, not an event
+            await anyio.sleep(max(self._last_used + seconds - loop_time(), seconds / 4))
         self._link = None
         self._note(Happening.CLOSED)
         group.cancel_scope.cancel()
 
     def _rest(self, happening: Happening, error: OutfitterError | None) -> None:
         self._note(happening, error)
-        self.health = self.health.resting(anyio.current_time(), self.patience.cooldown)
+        self.health = self.health.resting(loop_time(), self.patience.cooldown)
 
     def _note(self, happening: Happening, error: OutfitterError | None = None) -> None:
-        self.health = self.health.after(happening, anyio.current_time(), error)
+        self.health = self.health.after(happening, loop_time(), error)
 
     def _tell_waiters(self) -> None:
         changed, self._changed = self._changed, anyio.Event()

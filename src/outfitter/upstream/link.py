@@ -19,6 +19,7 @@ from outfitter.catalog import TimeLimits
 from outfitter.errors import OutfitterError, ProtocolViolation, UpstreamError, UpstreamLost, UpstreamTimeout
 from outfitter.resolution import ArmedRemote, ArmedServer
 from outfitter.upstream.begun import Begun, take_begun
+from outfitter.upstream.clock import loop_time
 from outfitter.upstream.eras import (
     Agreement,
     Era,
@@ -95,7 +96,7 @@ class Link:
         waiting = self._waiting.get(token) if isinstance(token, int) else None
         if waiting is None:
             return
-        waiting.scope.deadline = min(anyio.current_time() + waiting.idle, waiting.last)
+        waiting.scope.deadline = min(loop_time() + waiting.idle, waiting.last)
         if waiting.on_progress is not None:
             waiting.on_progress(cast("Message", params))
 
@@ -140,7 +141,7 @@ class Link:
         if self._agreement is not None and method not in _OPENING:
             given, extra = self._dress(method, given, extra)
         message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": given}
-        now = anyio.current_time() if begun is None else begun.started
+        now = loop_time() if begun is None else begun.started
         allowed = limits or self.limits
         scope = anyio.CancelScope(deadline=now + min(allowed.call, allowed.total))
         waiting = _Waiting(scope, allowed.call, now + allowed.total, on_progress, attendant)
@@ -182,7 +183,7 @@ class Link:
         wire = self._wire if begun is None else begun
         if wire is None:
             raise UpstreamLost("the link is closed", where=self._name)
-        start, request_id = anyio.current_time() if begun is None else begun.started, cast("int", message["id"])
+        start, request_id = loop_time() if begun is None else begun.started, cast("int", message["id"])
         is_answered = False
         try:
             with waiting.scope:
@@ -197,7 +198,7 @@ class Link:
             self._waiting.pop(request_id, None)
             if not is_answered:
                 await self.tell_cancelled(request_id)
-        seconds = anyio.current_time() - start
+        seconds = loop_time() - start
         raise UpstreamTimeout(f"no answer to {message['method']} within {seconds:.1f} s", where=self._name)
 
     @property

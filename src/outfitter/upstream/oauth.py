@@ -20,6 +20,7 @@ import msgspec
 from outfitter.basics import Secret
 from outfitter.errors import NeedsAuth, OutfitterError, ProtocolViolation, UpstreamLost
 from outfitter.resolution import ArmedCredentials
+from outfitter.upstream.clock import loop_time
 from outfitter.upstream.http_client import JSON_TYPE, Endpoint, HttpClient, is_success, read_body
 from outfitter.upstream.wire import Message
 
@@ -65,7 +66,7 @@ class ClientCredentialsAuthorizer:
 
     credentials: ArmedCredentials
     client: HttpClient
-    clock: Callable[[], float] = anyio.current_time
+    clock: Callable[[], float] = loop_time
     _token: _Token | None = None
     _fault: OutfitterError | None = None
     _fetches: int = 0

@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from outfitter.basics import Secret
 from outfitter.errors import OutfitterError, Refused, UpstreamDown
 from outfitter.resolution import ArmedCredentials, ArmedServer, ArmedStdio, PlannedServer
+from outfitter.upstream.clock import loop_time
 from outfitter.upstream.connection import Connection
 from outfitter.upstream.eras import Era
 from outfitter.upstream.lifecycle import Patience
@@ -144,7 +145,7 @@ class Pool:
         """Let go of connections that nobody uses any more, each time their number has doubled."""
         if len(self._all) < self._sweep_at or self.idle_seconds is None:
             return
-        now, idle = anyio.current_time(), self.idle_seconds
+        now, idle = loop_time(), self.idle_seconds
         self._all = [connection for connection in self._all if not connection.is_forgettable(now, idle)]
         kept = set(map(id, self._all))
         self._shared = {key: connection for key, connection in self._shared.items() if id(connection) in kept}

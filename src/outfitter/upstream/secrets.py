@@ -1,21 +1,34 @@
 """Where secrets are fetched: the environment, files, the system's keyring. One port, one class each.
 
-A provider answers with a Secret or None, and raises ``SecretUnavailable`` when it cannot be asked at all.
+A provider answers with a Secret or None, and raises ``SecretUnavailable`` when it cannot be asked at all. What
+Outfitter itself runs on (its database, its tokens) is no secret of a catalog: whoever writes an entry would get it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from outfitter.basics import Secret, SecretRef
-from outfitter.errors import SecretUnavailable
+from outfitter.errors import OutfitterError, Refused, SecretUnavailable, UnresolvedPlaceholder
 from outfitter.resolution import Supply, Variable, Want
 
 _LARGEST = 64 * 1024
 _VAULT_SECONDS = 10
+_KEPT = re.compile(r"OUTFITTER_.*|VAULT_.*|OTEL_EXPORTER_OTLP_(.*_)?HEADERS", re.IGNORECASE)
+
+
+def is_kept(name: str) -> bool:
+    """Whether a variable is Outfitter's own, and kept from the servers of a catalog."""
+    return _KEPT.fullmatch(name) is not None
+
+
+def _kept_problem(name: str) -> UnresolvedPlaceholder:
+    hint = "OUTFITTER_*, VAULT_* and the OTLP headers go to no server: set the value under another name"
+    return UnresolvedPlaceholder(f"unresolved: {name} is the service's own variable", hint=hint)
 
 
 class SecretProvider(Protocol):
@@ -31,9 +44,13 @@ class EnvironmentSecrets:
     """``env:NAME``: a variable of the environment."""
 
     environment: Mapping[str, str] = field(repr=False)
+    keeps_own: bool = True
+    """Whether Outfitter's own variables are kept back; a program that names its servers itself has them anyway."""
 
     def fetch(self, name: str) -> Secret | None:
-        """The variable's value; an empty one counts as unset."""
+        """The variable's value; an empty one counts as unset, and UnresolvedPlaceholder when it is kept back."""
+        if self.keeps_own and is_kept(name):
+            raise _kept_problem(name)
         value = self.environment.get(name)
         return Secret(value) if value else None
 
@@ -159,9 +176,11 @@ def secrets_folder(environment: Mapping[str, str], catalog: Path | None = None) 
     return Path(given) if given else folder / "secrets"
 
 
-def make_providers(environment: Mapping[str, str], folder: Path) -> dict[str, SecretProvider]:
+def make_providers(
+    environment: Mapping[str, str], folder: Path, *, keeps_own: bool = True
+) -> dict[str, SecretProvider]:
     """The providers by the name that refs use."""
-    env, files = EnvironmentSecrets(environment), FileSecrets(folder)
+    env, files = EnvironmentSecrets(environment, keeps_own), FileSecrets(folder)
     return {
         "env": env,
         "file": files,
@@ -171,24 +190,61 @@ def make_providers(environment: Mapping[str, str], folder: Path) -> dict[str, Se
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What was found, and for each server that something could not be asked for, the first reason."""
+
+    supply: Supply
+    faults: Mapping[str, OutfitterError]
+
+
+def fetch_each(
+    wants: Iterable[Want],
+    environment: Mapping[str, str],
+    providers: Mapping[str, SecretProvider],
+    runtime: Mapping[str, str] | None = None,
+    *,
+    keeps_own: bool = True,
+) -> Fetched:
+    """What can be found; each secret is asked for once. One that cannot be is a fault of the servers that want it."""
+    variables: dict[str, Secret] = {}
+    asked: dict[SecretRef, Secret | OutfitterError | None] = {}
+    faults: dict[str, OutfitterError] = {}
+    for want in wants:
+        need, found = want.need, None
+        if isinstance(need, SecretRef):
+            found = asked[need] = asked[need] if need in asked else _ask(need, providers)
+        elif isinstance(need, Variable) and keeps_own and is_kept(need.name):
+            found = _kept_problem(need.name)
+        elif isinstance(need, Variable) and need.name in environment:
+            variables[need.name] = Secret(environment[need.name])
+        if isinstance(found, OutfitterError):
+            faults.setdefault(want.server, found)
+    secrets = {ref: found for ref, found in asked.items() if isinstance(found, Secret)}
+    return Fetched(Supply(variables, secrets, dict(runtime or {})), faults)
+
+
+def _ask(ref: SecretRef, providers: Mapping[str, SecretProvider]) -> Secret | OutfitterError | None:
+    try:
+        return provider_of(ref, providers).fetch(ref.name)
+    except OutfitterError as error:
+        return error
+
+
 def fetch_supply(
     wants: Iterable[Want],
     environment: Mapping[str, str],
     providers: Mapping[str, SecretProvider],
     runtime: Mapping[str, str] | None = None,
+    *,
+    keeps_own: bool = True,
 ) -> Supply:
-    """What can be found for these wants; each secret is fetched once. What is missing is for ``arm`` to report."""
-    variables: dict[str, Secret] = {}
-    secrets: dict[SecretRef, Secret] = {}
-    for want in wants:
-        need = want.need
-        if isinstance(need, Variable) and need.name in environment:
-            variables[need.name] = Secret(environment[need.name])
-        elif isinstance(need, SecretRef) and need not in secrets:
-            found = provider_of(need, providers).fetch(need.name)
-            if found is not None:
-                secrets[need] = found
-    return Supply(variables, secrets, dict(runtime or {}))
+    """What can be found for these wants, or the faults of all. What is missing is for ``arm`` to report."""
+    found = fetch_each(wants, environment, providers, runtime, keeps_own=keeps_own)
+    faults = tuple(dict.fromkeys(found.faults.values()))
+    if faults:
+        raise faults[0] if len(faults) == 1 else Refused("secrets cannot be fetched", faults)
+    return found.supply
 
 
 def provider_of(ref: SecretRef, providers: Mapping[str, SecretProvider]) -> SecretProvider:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from outfitter import errors
 from outfitter.coordinator import STATUSES
+from outfitter.formats import Syntax, line_of
 from tests.coordinator.api.kit import CONTEXT_STORE, Served, service
 
 pytestmark = pytest.mark.anyio
@@ -76,6 +78,34 @@ async def test_only_json_is_read_and_not_without_end(served: Served) -> None:
     assert reply.status == 415
     reply = await served.post("/runs", b'{"prompt": "' + b"x" * (5 * 1024 * 1024) + b'"}')
     assert (reply.status, reply.code) == (413, "too_large")
+    reply = await served.post("/runs", b'{"prompt": "' + b"x" * (256 * 1024) + b'"}')
+    assert (reply.status, reply.code) == (413, "too_large")
+
+
+async def test_each_of_many_faults_is_told_with_its_own_line(served: Served) -> None:
+    """Also where keys are escaped, and where the same key stands elsewhere before."""
+    headers: dict[str, object] = {f"X-{number}": {"bad 1": [{"bad 2": "]"}, 7]} for number in range(4)}
+    headers |= {f"bad \u00e9\n {number}": 'a "quoted" {text}' for number in range(5)}
+    text = json.dumps(
+        {"prompt": "bad 1", "agent_name": "a", "mcp_headers": {"s": headers, "t": {"bad 1": "v"}}}, indent=1
+    )
+    reply = await served.post("/runs", text.encode())
+    problems = reply.json["problems"]
+    assert (reply.status, len(problems)) == (422, 6)
+    for problem in problems:
+        trail = problem["pointer"].split("/")[1:]
+        assert problem["line"] == line_of(text, trail, Syntax.JSON)
+    assert len({problem["line"] for problem in problems}) == 6
+    body = b'{"role": "viewer",\n "changes": [\n{"kind": "agents", "id": "a", "document": null},\n {"kind": 1}]}'
+    reply = await served.post("/resolve", body.replace(b'"role": "viewer"', b'"agent_name": "a"'))
+    assert (reply.json["pointer"], reply.json["line"]) == ("/changes/1/kind", 4)
+
+
+async def test_a_long_body_full_of_faults_is_refused_with_the_first_of_them(served: Served) -> None:
+    headers = {f"X-{number}": "v" for number in range(15_000)} | {f"bad {number}": "v" for number in range(25)}
+    reply = await served.post("/runs", {"agent_name": "a", "mcp_headers": {"s": headers}})
+    assert (reply.status, reply.code) == (422, "refused")
+    assert 0 < len(reply.json["problems"]) < 20
 
 
 async def test_unknown_and_wrong_parameters_are_400(served: Served) -> None:

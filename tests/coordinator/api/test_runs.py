@@ -39,6 +39,25 @@ async def test_a_child_session_names_its_parent_and_stays_in_its_scope(served: S
 
 
 @pytest.mark.promise("API-RUNS")
+async def test_a_token_bound_to_an_agent_uses_sessions_of_that_agent_only(served: Served) -> None:
+    await stage(served)
+    theirs = (await served.must("/runs", {"agent_name": "parent"})).json
+    await served.post(f"/runs/{theirs['id']}/stop")
+    going_on = (await served.must("/runs", {"agent_name": "parent"})).json
+    runner = await served.as_role("runner", "child")
+    for session in (theirs["session_id"], going_on["session_id"], "nothing", "no id"):
+        for asked in ({"parent_session_id": session}, {"type": "resume_session", "session_id": session}):
+            refused = await runner.post("/runs", {"agent_name": "child", **asked})
+            assert (refused.status, refused.code) == (422, "unknown_session")
+            assert refused.json["detail"] == f"no session '{session}'"
+    mine = (await runner.must("/runs", {"agent_name": "child"})).json
+    await runner.must("/runs", {"agent_name": "child", "parent_session_id": mine["session_id"]})
+    assert (await runner.post("/runs", {"agent_name": "child", "parent_session_id": 3})).code == "invalid_document"
+    anybody = await served.as_role("runner")
+    await anybody.must("/runs", {"agent_name": "child", "parent_session_id": going_on["session_id"]})
+
+
+@pytest.mark.promise("API-RUNS")
 async def test_runs_are_listed_newest_first_and_stopped_once(served: Served) -> None:
     await stage(served)
     made = [(await served.must("/runs", {"agent_name": name})).json["id"] for name in ("parent", "child", "parent")]

@@ -16,7 +16,7 @@ import msgspec
 from outfitter.coordinator.api.problems import Turned
 from outfitter.coordinator.values import Author
 from outfitter.errors import InvalidDocument
-from outfitter.formats import MAX_BYTES, Syntax, parse_text
+from outfitter.formats import Syntax, parse_text
 
 if TYPE_CHECKING:
     from outfitter.coordinator.access.identity import Identity
@@ -27,7 +27,9 @@ M = TypeVar("M", bound=msgspec.Struct)
 JSON = "application/json"
 BODY = "the request"
 _MOST_PARAMETERS = 20
-_MOST_READ = 4 * MAX_BYTES
+MOST_BYTES = 256 * 1024
+"""How long a body may be. Less than a file: it is read while others wait."""
+_MOST_READ = 64 * MOST_BYTES
 _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 _PLACE = re.compile(r"^(?P<what>.*?) - at `\$(?P<path>.*)`$", re.DOTALL)
 
@@ -140,10 +142,10 @@ async def _receive(receive: Receive) -> bytes:
             raise Turned(400, "malformed_body", "the client went away")
         piece = event.get("body", b"")
         size += len(piece)
-        if size <= MAX_BYTES:
+        if size <= MOST_BYTES:
             body += piece
         is_whole = not event.get("more_body")
-    if size > MAX_BYTES:
-        told = f"the body is longer than {MAX_BYTES} bytes"
+    if size > MOST_BYTES:
+        told = f"the body is longer than {MOST_BYTES // 1024} KiB"
         raise Turned(413, "too_large", told, headers=[("connection", "close")])
     return bytes(body)

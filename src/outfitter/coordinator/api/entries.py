@@ -100,15 +100,15 @@ async def _roll_back(kind: Kind, office: Office, asked: Asked[NoQuery]) -> Respo
 
 
 async def _approve(office: Office, asked: Asked[NoQuery]) -> Response:
-    """Let the present command of a stdio server be started."""
+    """Let the command of a stdio server be started, as it stands in the version that If-Match names."""
     entries = office.coordinator.entries
-    found = await entries.approve(asked.id, asked.author, if_match=asked.version)
+    found = await entries.approve(asked.id, asked.version, asked.author)
     return answer(record(found), etag=found.etag)
 
 
 APPROVE = Route(
     "POST", "/mcp-servers/{id}/approve", "Let the present command of a stdio server be started", _approve,
-    Answer(200, EntryRecord, _TAGGED), "stdio.approve", problems=(409, 412, 422),
+    Answer(200, EntryRecord, _TAGGED), "stdio.approve", is_versioned=True, problems=(409, 422),
 )  # fmt: skip
 
 

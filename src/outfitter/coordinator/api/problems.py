@@ -12,9 +12,10 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import Response
 
+from outfitter.coordinator.api.lines import Trail, lines_of
 from outfitter.coordinator.api.models import Fault, Problem, UserShown
 from outfitter.errors import InUse, NotFound, OutfitterError, Refused, Unavailable, VersionConflict
-from outfitter.formats import Syntax, line_of, pointer
+from outfitter.formats import pointer
 
 PROBLEM = "application/problem+json"
 _INTERNAL = 500
@@ -114,6 +115,8 @@ def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Respo
 def problem_of(error: OutfitterError, body: bytes = b"") -> Problem:
     """The error as a problem; ``body`` is the request's text, in which the places of faults are looked up."""
     status = STATUSES.get(error.code, _INTERNAL)
+    inner = error.problems if isinstance(error, Refused) else ()
+    lines = lines_of(body, {one.trail for one in (error, *inner) if one.trail})
     return Problem(
         type=type_of(error.code),
         title=HTTPStatus(status).phrase,
@@ -124,8 +127,8 @@ def problem_of(error: OutfitterError, body: bytes = b"") -> Problem:
         # Where our own database or folder is, is nobody's business.
         where="" if isinstance(error, Unavailable) else error.where,
         pointer=pointer(error.trail),
-        line=_line(error, body),
-        problems=[_fault(problem, body) for problem in error.problems] if isinstance(error, Refused) else [],
+        line=_line(error, lines),
+        problems=[_fault(problem, lines) for problem in inner],
         users=[UserShown(user.kind, user.id) for user in error.users] if isinstance(error, InUse) else [],
         current=f'"{error.current}"' if isinstance(error, VersionConflict) and error.current else None,
     )
@@ -138,21 +141,17 @@ def of_content(problem: Problem, error: OutfitterError) -> Problem:
     return problem
 
 
-def _fault(error: OutfitterError, body: bytes) -> Fault:
+def _fault(error: OutfitterError, lines: Mapping[Trail, int]) -> Fault:
     return Fault(
         code=error.code,
         detail=error.message,
         hint=error.hint,
         where=error.where,
         pointer=pointer(error.trail),
-        line=_line(error, body),
+        line=_line(error, lines),
     )
 
 
-def _line(error: OutfitterError, body: bytes) -> int | None:
+def _line(error: OutfitterError, lines: Mapping[Trail, int]) -> int | None:
     given = getattr(error, "line", None)
-    if isinstance(given, int):
-        return given
-    if not error.trail or not body:
-        return None
-    return line_of(body.decode("utf-8", "replace"), error.trail, Syntax.JSON)
+    return given if isinstance(given, int) else lines.get(error.trail)

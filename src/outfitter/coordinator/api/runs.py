@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from outfitter.coordinator.api.answers import answer, shown
@@ -30,8 +31,19 @@ async def _start(office: Office, asked: Asked[NoQuery]) -> Response:
     document = asked.document()
     named = document.get("agent_name")
     office.allow(asked.who, "runs.start", named if isinstance(named, str) else None)
+    if asked.who is not None and asked.who.agent is not None:
+        for session in _sessions_named(document):
+            await office.coordinator.runs.need_session(session, asked.who.agent)
     run = await office.coordinator.runs.start(document, asked.author)
     return answer(shown(run, RunShown), 201, location=f"{asked.prefix}/runs/{run.id}")
+
+
+def _sessions_named(document: Mapping[str, object]) -> list[str]:
+    """The sessions that a run would go on with or inherit from; what is no text is refused when the run is read."""
+    fields = ["parent_session_id"]
+    if document.get("type") == "resume_session":
+        fields.append("session_id")
+    return [name for name in map(document.get, fields) if isinstance(name, str)]
 
 
 async def _list(office: Office, asked: Asked[RunsQuery]) -> Response:

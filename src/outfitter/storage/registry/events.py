@@ -27,14 +27,7 @@ class Events:
 
     async def append(self, kind: str, subject: str, data: Mapping[str, Any]) -> int:
         """Keep an event and answer its number."""
-        async with self._store.writing("events") as turn:
-            turn.moved = True
-            seq = turn.value + 1
-            values = {"seq": seq, "at": self._store.now(), "kind": kind, "subject": subject, "data": json.dumps(data)}
-            await turn.connection.execute(insert(events).values(values))
-            if seq % _SWEEP == 0:
-                await turn.connection.execute(delete(events).where(events.c.seq <= seq - self._kept))
-        return seq
+        return await self.append_all(((kind, subject, data),))
 
     async def after(self, seq: int, limit: int = 100) -> tuple[EventRecord, ...]:
         """The events after a number, oldest first."""

@@ -31,7 +31,8 @@ class Runs:
     async def add(self, run: RunRecord, session: SessionRecord | None) -> RunRecord:
         """Keep a run and its new session; without one, the run goes on in the session it names.
 
-        AlreadyExists when the id of either is taken, NotFound when there is no such session.
+        AlreadyExists when the id of either is taken, NotFound when there is no such session, Conflict when a run goes
+        on in it already: of two who resume it, one does.
         """
         async with self._store.writing("runs") as turn:
             turn.moved = True
@@ -129,9 +130,14 @@ class Runs:
 
     async def _go_on(self, turn: Turn, run: RunRecord) -> None:
         values = {"run_id": run.id, "state": run.state, "ended_at": None}
-        found = await turn.connection.execute(update(sessions).where(sessions.c.id == run.session_id).values(values))
-        if not found.rowcount:
-            raise UnknownSession("there is no such session", where=f"sessions/{run.session_id}")
+        here, where = sessions.c.id == run.session_id, f"sessions/{run.session_id}"
+        at_rest = sessions.c.state.in_(sorted(ENDED))
+        if (await turn.connection.execute(update(sessions).where(here, at_rest).values(values))).rowcount:
+            return
+        state = (await turn.connection.execute(select(sessions.c.state).where(here))).scalar_one_or_none()
+        if state is None:
+            raise UnknownSession("there is no such session", where=where)
+        raise Conflict(f"the session is {state}", where=where, hint="stop its run first")
 
     async def _known(self, run_id: str) -> RunRecord:
         run = await self.get(run_id)
