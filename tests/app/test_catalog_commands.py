@@ -37,6 +37,9 @@ def test_a_folder_is_planned_applied_exported_and_compared(tmp_path: Path) -> No
     assert '/description: (none) -> "new"' in drift.stdout
     one = place.command("apply", "-f", "outfitter/agents/a.json", "--yes")
     assert "0 to create, 1 to update, 0 to delete, 0 unchanged" in one.stdout
+    place.write("agents/.hidden.json", {"name": "hidden"})
+    skipped = place.command("apply", "-f", "outfitter/agents/.hidden.json", "--yes")
+    assert (skipped.returncode, "this is no file of a catalog" in skipped.stderr) == (3, True), skipped.stderr
     bundle = place.command("export", "-")
     (tmp_path / "bundle.json").write_text(bundle.stdout)
     assert place.command("drift", "-f", "bundle.json").returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -91,6 +92,26 @@ async def test_the_gateway_goes_on_without_its_database_and_starts_without_it(
             assert (await up.page("/ready")) == (200, "ready")
             assert (await up.api("GET", "/agents/b"))[0] == 200
             await up.stop()
+
+
+async def test_a_snapshot_of_another_day_is_used_only_when_the_database_does_not_answer(
+    tmp_path: Path, own_postgres: Postgres
+) -> None:
+    place = Place(tmp_path, {"OUTFITTER_DATABASE": own_postgres.url()})
+    async with serve_http(Script("x")) as served:
+        place.write_catalog(served.url)
+        async with place.up() as up:
+            await up.stop()
+        token = place.command("token", "issue", "a").stdout.strip()
+        os.utime(place.state / "catalog.snapshot", (0, 0))
+        async with place.up() as up:
+            assert (await up.tools("a", token))[0] == 200, "it has waited: the snapshot does not know this token"
+            await up.stop()
+        os.utime(place.state / "catalog.snapshot", (0, 0))
+        own_postgres.stop()
+        async with place.up() as up:
+            assert (await up.tools("a", token))[0] == 200
+            assert "the registry is not open" in (await up.page("/ready"))[1]
 
 
 @pytest.mark.promise("F21")

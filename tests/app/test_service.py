@@ -79,6 +79,18 @@ async def test_without_a_folder_it_starts_with_an_empty_registry_and_a_bad_folde
     assert "Listening" not in bad.log.read_text()
 
 
+async def test_tokens_of_the_file_are_taken_over_and_none_of_them_writes(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write_catalog(NOWHERE)
+    admin = place.command("token", "--files", "issue", "--admin").stdout.strip()
+    agent = place.command("token", "--files", "issue", "a").stdout.strip()
+    async with place.up(token=admin) as up:
+        assert (await up.tools("a", agent))[0] == 200
+        assert [(await up.api("GET", path))[0] for path in ("/agents/a", "/metrics")] == [200, 200]
+        assert (await up.api("POST", "/agents", {"name": "b"}))[0] == 403
+        assert (await up.api("GET", "/tokens"))[0] == 403
+
+
 @pytest.mark.promise("SERVICE-LIVE")
 async def test_a_change_of_the_api_is_enforced_at_once_and_a_change_of_the_folder_soon(tmp_path: Path) -> None:
     place = Place(tmp_path)
@@ -207,7 +219,7 @@ async def test_a_command_of_the_api_is_not_started_before_it_is_approved(tmp_pat
         token = place.command("token", "issue", "q").stdout.strip()
         await until_answer(lambda: up.tools("q", token), 200)
         assert "echo" not in str((await up.tools("q", token))[1])
-        status, _, _ = await up.api("POST", "/mcp-servers/p/approve")
+        status, _, _ = await up.api("POST", "/mcp-servers/p/approve", version=1)
         assert status == 200
         with anyio.fail_after(60):
             while "echo" not in str((await up.tools("q", token))[1]):  # noqa: ASYNC110 - nobody tells of it
@@ -266,3 +278,29 @@ async def test_workers_all_have_the_api_and_follow_each_other(tmp_path: Path) ->
                     await until_answer(partial(other.tools, name), 200)
         assert await up.stop() == 0
         assert "Traceback" not in up.log()
+
+
+async def test_a_registry_that_begins_again_takes_the_folder_again(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write_catalog(NOWHERE)
+    async with place.up() as up:
+        assert await up.stop() == 0
+    for file in place.state.glob("registry.sqlite*"):
+        file.unlink()
+    assert (place.state / "applied.json").exists()
+    async with place.up() as again:
+        assert (await again.api("GET", "/agents/a"))[0] == 200
+        assert await again.stop() == 0
+
+
+async def test_a_change_of_the_folder_is_not_lost_while_the_database_is_busy(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write_catalog(NOWHERE)
+    async with place.up("--open") as up:
+        with closing(sqlite3.connect(place.state / "registry.sqlite", isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            place.write("agents/late.json", {"name": "late"})
+            await until(lambda: "the changed catalog is not used" in up.log())
+            holder.execute("ROLLBACK")
+        await until_answer(lambda: up.api("GET", "/agents/late"), 200)
+        assert await up.stop() == 0

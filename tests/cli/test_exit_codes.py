@@ -33,6 +33,10 @@ def test_every_error_has_the_exit_code_of_its_branch(kind: type[errors.Outfitter
         error = errors.UpstreamError("x", rpc_code=-32601)
     elif issubclass(kind, errors.UpstreamDown):
         error = errors.UpstreamDown("x", retry_after=60)
+    elif issubclass(kind, errors.InUse):
+        error = errors.InUse("x", users=())
+    elif issubclass(kind, errors.VersionConflict):
+        error = errors.VersionConflict("x", current=1)
     elif issubclass(kind, errors.McpTimeoutError):
         error = errors.McpTimeoutError("x", server_name="s", timeout=1)
     elif issubclass(kind, errors.McpToolError | errors.McpSchemaError):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -23,6 +26,7 @@ from outfitter.errors import (
     NotFound,
     PreconditionRequired,
     Refused,
+    StorageUnavailable,
     UnknownAgent,
     UnknownCapability,
     UnknownServer,
@@ -202,6 +206,29 @@ async def test_many_changes_are_kept_together_or_not_at_all(coordinator: Coordin
     assert {name.id for name in coordinator.live.entries} == {"a"}
 
 
+async def test_many_changes_at_once_are_told_one_by_one(local: Coordinator) -> None:
+    drafts = [Draft("mcp-servers", server(f"s{number:03}")) for number in range(300)]
+    await local.entries.apply(drafts, [], EDITOR)
+    await local.entries.create("agents", agent("a"), EDITOR)
+    told = await local.events.after(0, 1000)
+    assert [event.seq for event in told] == list(range(1, 302))
+    subjects = [f"mcp-servers/s{number:03}" for number in range(300)]
+    assert [event.subject for event in told] == [*subjects, "agents/a"]
+
+
+async def test_the_wait_for_a_busy_database_is_bounded_however_many_wait(tmp_path: Path, keys: KeyRing) -> None:
+    path = tmp_path / "busy.db"
+    async with open_database(f"sqlite:///{path}", keys, wait=0.3) as database, open_coordinator(database) as busy:
+        with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            asked = [busy.entries.create("mcp-servers", server(f"s{number}"), EDITOR) for number in range(20)]
+            with anyio.fail_after(4):
+                answers = await asyncio.gather(*asked, return_exceptions=True)
+            holder.execute("ROLLBACK")
+        assert all(isinstance(answer, StorageUnavailable) for answer in answers)
+        await busy.entries.create("mcp-servers", server("one"), EDITOR)
+
+
 async def test_lists_come_in_pages_and_can_be_searched(coordinator: Coordinator) -> None:
     for number in range(25):
         more = {"description": "Special" if number % 10 == 3 else "plain"}
@@ -235,8 +262,16 @@ async def test_a_program_is_registered_by_an_admin_and_started_once_approved(coo
     assert [notice["code"] for notice in explained["notices"]] == ["not_approved"]
     assert isinstance(_armed(coordinator), NotApproved)
     with pytest.raises(Forbidden):
-        await coordinator.entries.approve("files", EDITOR)
-    assert (await coordinator.entries.approve("files", ADMIN)).approved is True
+        await coordinator.entries.approve("files", "*", EDITOR)
+    with pytest.raises(PreconditionRequired):
+        await coordinator.entries.approve("files", None, ADMIN)
+    with pytest.raises(VersionConflict):
+        await coordinator.entries.approve("files", '"7"', ADMIN)
+    assert (await coordinator.entries.approve("files", made.etag, ADMIN)).approved is True
+    with pytest.raises(Forbidden):
+        await coordinator.entries.delete("mcp-servers", "files", "*", EDITOR, force=True)
+    with pytest.raises(Forbidden):
+        await coordinator.entries.apply([Draft("agents", agent("a"))], [User("mcp-servers", "files")], EDITOR)
     assert not isinstance(_armed(coordinator), Exception)
     with pytest.raises(Forbidden):
         await coordinator.entries.replace("mcp-servers", "files", server("files"), "*", EDITOR)

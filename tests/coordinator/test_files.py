@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from outfitter.catalog import Catalog, JsonValue
-from outfitter.coordinator import MASK, Author, Coordinator, Files, open_coordinator
-from outfitter.errors import OutfitterError
-from outfitter.storage import KeyRing, User, open_database
+from outfitter.coordinator import MASK, Author, Coordinator, Files, Followed, open_coordinator
+from outfitter.errors import OutfitterError, VersionConflict
+from outfitter.storage import KeyRing, Put, User, open_database
 from tests.shelf import a_catalog, codes_of
 
 pytestmark = pytest.mark.anyio
@@ -220,3 +220,58 @@ async def test_a_command_of_the_folder_is_approved_though_the_first_try_broke_of
     assert not coordinator.live.catalog.servers["p"].is_approved
     await files.follow(catalog(p=PROGRAM), None, FOLDER)
     assert coordinator.live.catalog.servers["p"].is_approved
+
+
+async def test_what_is_applied_is_the_plan_that_was_confirmed(place: tuple[Files, Coordinator]) -> None:
+    files, coordinator = place
+    await files.apply(catalog(), ME)
+    plan = await files.plan(catalog("new"), prune=True)
+    await coordinator.entries.create("agents", {"name": "late"}, ME)
+    with pytest.raises(VersionConflict):
+        await files.apply(catalog("new"), ME, prune=True, confirmed=plan.revision)
+    assert User("agents", "late") in coordinator.live.entries, "nobody has seen that it would go"
+    plan = await files.plan(catalog("new"), prune=True)
+    done, _ = await files.apply(catalog("new"), ME, prune=True, confirmed=plan.revision)
+    assert actions(done)["agents/late"] == "delete"
+
+
+async def test_the_folder_is_compared_with_what_stands_there_when_its_turn_comes(
+    place: tuple[Files, Coordinator],
+) -> None:
+    files, coordinator = place
+    found = await files.follow(catalog("one"), None, FOLDER)
+    results: list[Followed] = []
+
+    async def follow() -> None:
+        results.append(await files.follow(catalog("by the file"), found.applied, FOLDER))
+
+    async with anyio.create_task_group() as group, coordinator.database.registry.changing("somebody") as writing:
+        stored = await writing.entry("mcp-servers", "x")
+        assert stored is not None
+        group.start_soon(follow)
+        for _ in range(20):
+            await anyio.wait_all_tasks_blocked()
+        document = {**stored.document, "description": "by the API"}
+        await writing.put(Put("mcp-servers", "x", document, stored.sealed, stored.version))
+    assert [(one.taken, [name.id for name in one.drifted]) for one in results] == [((), ["x"])]
+    assert (await coordinator.entries.get("mcp-servers", "x")).document["description"] == "by the API"
+
+
+async def test_an_empty_registry_takes_the_folder_whatever_was_taken_before(tmp_path: Path) -> None:
+    async with opened(tmp_path / "old") as (files, _):
+        known = (await files.follow(catalog(), None, FOLDER)).applied
+    async with opened(tmp_path / "new") as (files, coordinator):
+        assert {name.id for name in (await files.follow(catalog(), known, FOLDER)).taken} == {"x", "a"}
+        assert set(coordinator.live.catalog.agents) == {"a"}
+
+
+async def test_a_mask_in_a_file_is_kept_by_the_rules_of_the_api(place: tuple[Files, Coordinator]) -> None:
+    files, coordinator = place
+    await files.apply(catalog(), ME)
+    header_schema: JsonValue = {"X-API-Key": {"type": "string", "sensitive": False}}
+    headers: JsonValue = {"X-API-Key": MASK, "X-Open": "seen"}
+    shown = a_catalog({"x": {**SERVER, "header_schema": header_schema, "default_headers": headers}}, {"a": AGENT})
+    assert OLD not in repr((await files.plan(shown)).steps)
+    with pytest.raises(OutfitterError, match="readable"):
+        await files.apply(shown, ME)
+    assert coordinator.live.revision == 1

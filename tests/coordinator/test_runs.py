@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import anyio
 import pytest
 
 from outfitter.basics import Secret
-from outfitter.coordinator import Coordinator, RunFilter, open_coordinator
+from outfitter.coordinator import MASK, Coordinator, RunFilter, open_coordinator
 from outfitter.errors import (
     AlreadyExists,
     Conflict,
@@ -266,7 +267,7 @@ async def test_a_required_program_that_is_not_approved_refuses_the_run(local: Co
     program = {"id": "p", "command": "npx", "args": ["-y", "x@1.0.0"], "required": True}
     await fill(local, ("mcp-servers", program), ("agents", agent("a", mcpServers={"p": {"ref": "p"}})))
     assert await _codes(local, "a") == ["not_approved"]
-    await local.entries.approve("p", ADMIN)
+    await local.entries.approve("p", "*", ADMIN)
     assert await _start(local, "a")
 
 
@@ -342,3 +343,105 @@ async def test_a_run_of_a_deleted_agent_is_refused(local: Coordinator) -> None:
     with pytest.raises(UnknownAgent):
         await _start(local, "a")
     assert (await local.runs.session(session)).agent == "a", "what was planned stays to be read"
+    await local.runs.stop((await local.runs.session(session)).run_id, EDITOR)
+    with pytest.raises(UnknownAgent):
+        await _start(local, "a", type="resume_session", session_id=session)
+
+
+async def test_a_session_goes_on_only_with_the_command_that_is_approved_now(local: Coordinator) -> None:
+    program: dict[str, Any] = {"id": "p", "command": "npx", "args": ["-y", "x@1.0.0"]}
+    await fill(local, ("mcp-servers", program), ("agents", agent("a", mcpServers={"p": {"ref": "p"}})))
+    await local.entries.approve("p", "*", ADMIN)
+    run = await local.runs.start({"agent_name": "a"}, EDITOR)
+    await local.runs.stop(run.id, EDITOR)
+    resumed = {"type": "resume_session", "session_id": run.session_id}
+    await local.entries.replace("mcp-servers", "p", {**program, "args": ["-y", "x@2.0.0"]}, "*", ADMIN)
+    assert await _codes(local, "a", **resumed) == ["not_approved"]
+    await local.entries.approve("p", "*", ADMIN)
+    assert await _codes(local, "a", **resumed) == ["not_approved"], "another command is approved"
+    await local.entries.replace("mcp-servers", "p", program, "*", ADMIN)
+    await local.entries.approve("p", "*", ADMIN)
+    assert await _start(local, "a", **resumed) == run.session_id
+
+
+async def test_a_session_is_resumed_once(local: Coordinator) -> None:
+    await local.entries.create("agents", agent("a"), EDITOR)
+    run = await local.runs.start({"agent_name": "a"}, EDITOR)
+    await local.runs.stop(run.id, EDITOR)
+    outcomes: list[str] = []
+
+    async def resume() -> None:
+        try:
+            outcomes.append(await _start(local, "a", type="resume_session", session_id=run.session_id))
+        except Conflict:
+            outcomes.append("conflict")
+
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(resume)
+    assert sorted(outcomes) == ["conflict"] * 3 + [run.session_id]
+    assert len((await local.runs.list()).items) == 2
+
+
+async def test_a_run_that_gives_a_mask_is_refused(local: Coordinator) -> None:
+    await _team(local)
+    masks = {"mcp_headers": {"s": {"Authorization": MASK, "X-API-Key": MASK}}, "credentials": {"s": {"token": MASK}}}
+    assert await _codes(local, "worker", **masks) == ["invalid_run"] * 3
+    assert (await local.runs.list()).items == ()
+
+
+async def test_a_secret_provider_that_does_not_exist_hides_no_other_problem(tmp_path: Path, keys: KeyRing) -> None:
+    async def fetch(wants: Sequence[Want]) -> Supply:
+        return fetch_supply(wants, {}, make_providers({}, tmp_path))
+
+    url = f"sqlite:///{tmp_path / 'r.db'}"
+    async with open_database(url, keys) as database, open_coordinator(database, fetch=fetch) as opened:
+        for name, value in (("odd", "nowhere:x"), ("gone", "file:x"), ("folder", "file:state")):
+            entry = server(name, default_headers={"X-V": {"$secret": value}, "X-W": "${UNSET}"})
+            await opened.entries.create("mcp-servers", entry, EDITOR)
+        both = {"odd": {"ref": "odd"}, "gone": {"ref": "gone"}}
+        only = {"x": {"ref": "folder", "headers": {"X-W": "set"}}}
+        await fill(opened, ("agents", agent("a", mcpServers=both)), ("agents", agent("b", mcpServers=only)))
+        with pytest.raises(Refused) as refused:
+            await opened.runs.start({"agent_name": "a"}, EDITOR)
+        told = sorted(problem.message.partition(" (")[0] for problem in refused.value.problems)
+        assert told == ["unresolved: UNSET"] * 2 + [f"unresolved: secret '{ref}'" for ref in ("file:x", "nowhere:x")]
+        assert {problem.code for problem in refused.value.problems} == {"unresolved"}
+        assert await _codes(opened, "b") == ["secret_unavailable"]
+
+
+async def test_a_credential_is_forgotten_when_another_process_ends_its_run(
+    local: Coordinator, tmp_path: Path, keys: KeyRing
+) -> None:
+    await fill_document_4(local)
+    asked = {**RUN, "credentials": {"atlassian": {"api_key": CANARY}}}
+    run, other = [await local.runs.start(asked | {"run_id": name}, EDITOR) for name in ("r1", "r2")]
+    url = f"sqlite:///{tmp_path / 'registry.db'}"
+    async with open_database(url, keys) as database, open_coordinator(database) as elsewhere:
+        await elsewhere.runs.stop(run.id, EDITOR)
+    with pytest.raises(OutfitterError):
+        await _sent(local, run.session_id)
+    async with open_database(url, keys) as database, open_coordinator(database) as elsewhere:
+        await elsewhere.runs.stop(other.id, EDITOR)
+    async with anyio.create_task_group() as group:
+        group.start_soon(local.runs.run)
+        with anyio.fail_after(10):
+            while "CredentialBook(0 runs)" not in repr(local.runs):  # noqa: ASYNC110 - nothing is told of it
+                await anyio.sleep(0.01)
+        group.cancel_scope.cancel()
+
+
+async def test_a_credential_that_nobody_asks_for_is_forgotten_after_a_day(local: Coordinator) -> None:
+    await fill_document_4(local)
+    hours = [0.0]
+    aged = replace(local, runs=replace(local.runs, clock=lambda: hours[0] * 3600))
+    run = await aged.runs.start({**RUN, "credentials": {"atlassian": {"api_key": CANARY}}}, EDITOR)
+    again = {**RUN, "run_id": run.id, "credentials": {"atlassian": {"api_key": "other"}}}
+    with pytest.raises(AlreadyExists):
+        await aged.runs.start({**again, "session_id": "another"}, EDITOR)
+    for hours[0] in (23, 46):
+        assert await _sent(aged, run.session_id) == CANARY
+    hours[0] = 71
+    with pytest.raises(OutfitterError):
+        await _sent(aged, run.session_id)
+    assert "CredentialBook(0 runs)" in repr(aged.runs)

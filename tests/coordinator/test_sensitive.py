@@ -103,12 +103,16 @@ async def test_a_sealed_value_cannot_be_brought_along(local: Coordinator) -> Non
         await local.entries.create("mcp-servers", document, EDITOR)
 
 
-async def test_what_a_schema_declares_sensitive_later_is_masked_from_then_on(local: Coordinator) -> None:
+async def test_what_a_schema_declares_sensitive_later_is_masked_and_sealed_from_then_on(local: Coordinator) -> None:
     uses = {"x": {"ref": "atlassian", "headers": {"X-Jira-Projects": "ALPHA"}}}
     await fill(local, ("mcp-servers", ATLASSIAN), ("agents", agent("a", mcpServers=uses)))
     schema = {**ATLASSIAN["header_schema"], "X-Jira-Projects": {"type": "string", "sensitive": True}}
     await local.entries.replace("mcp-servers", "atlassian", {**ATLASSIAN, "header_schema": schema}, "*", EDITOR)
     assert (await local.entries.get("agents", "a")).document["mcpServers"]["x"]["headers"]["X-Jira-Projects"] == MASK
     assert b"ALPHA" not in await local.blueprints.of("a")
-    (change,) = (await local.entries.history("agents", "a")).items
-    assert "ALPHA" not in repr(change)
+    again, first = (await local.entries.history("agents", "a")).items
+    assert "ALPHA" not in repr((again, first))
+    sealed = frozenset({"/mcpServers/x/headers/X-Jira-Projects"})
+    assert local.live.entries[User("agents", "a")].sealed == sealed
+    told = [(event.kind, event.subject) for event in await local.events.after(2)]
+    assert told == [("entry.updated", "mcp-servers/atlassian"), ("entry.updated", "agents/a")]

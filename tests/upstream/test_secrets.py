@@ -13,15 +13,19 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
 from outfitter.basics import Secret, SecretRef
-from outfitter.errors import InvalidHeader, SecretUnavailable
-from outfitter.resolution import resolve, wants_of
+from outfitter.catalog import MCPServer
+from outfitter.errors import InvalidHeader, Refused, SecretUnavailable, UnresolvedPlaceholder
+from outfitter.resolution import ArmedServer, resolve, wants_of
 from outfitter.upstream import (
     DefaultSecrets,
     EnvironmentSecrets,
     FileSecrets,
     KeyringSecrets,
     SecretProvider,
+    arm_servers,
+    fetch_each,
     fetch_supply,
+    is_kept,
     make_providers,
     provider_of,
 )
@@ -201,3 +205,47 @@ def test_a_secret_file_that_is_a_pipe_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "key")
     with pytest.raises(SecretUnavailable):
         FileSecrets(tmp_path).fetch("key")
+
+
+OWN = ("OUTFITTER_DATABASE", "VAULT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+
+
+@pytest.mark.parametrize(
+    "written", ['"${NAME}"', '"${NAME:-default}"', '{"$secret": "env:NAME"}', '{"$secret": "NAME"}']
+)
+@pytest.mark.parametrize("name", OWN)
+def test_what_the_service_itself_runs_on_is_given_to_no_server(tmp_path: Path, name: str, written: str) -> None:
+    entry = '{"url": "http://x/mcp", "default_headers": {"X-A": VALUE}}'.replace("VALUE", written.replace("NAME", name))
+    plan = resolve("a", a_catalog({"s": entry}, {"a": '{"mcpServers": {"s": {"ref": "s"}}}'}))
+    environment = {name: "CNRY", "GITHUB_TOKEN": "t"}
+    with pytest.raises(UnresolvedPlaceholder, match=f"unresolved: {name} is the service's own") as error:
+        fetch_supply(wants_of(plan), environment, make_providers(environment, tmp_path))
+    assert "CNRY" not in f"{error.value} {error.value.hint}"
+
+
+def test_every_other_variable_may_be_used_and_a_program_has_its_own_environment_whole() -> None:
+    assert not [
+        name
+        for name in ("GITHUB_TOKEN", "OTEL_EXPORTER_OTLP_ENDPOINT", "PGPASSWORD", "MY_VAULT_TOKEN")
+        if is_kept(name)
+    ]
+    server = MCPServer.http("s", "http://x/mcp", headers={"X-A": "${OUTFITTER_TOKEN}"})
+    assert isinstance(arm_servers([server], {"OUTFITTER_TOKEN": "t"})["s"], ArmedServer)
+
+
+def test_a_provider_that_cannot_be_asked_is_the_fault_of_the_servers_that_want_it(tmp_path: Path) -> None:
+    entries = {
+        name: f'{{"url": "http://x/mcp", "default_headers": {{"X-A": {{"$secret": "{ref}"}}}}}}'
+        for name, ref in {"one": "nowhere:key", "two": "vault:a/b/c", "three": "env:FINE"}.items()
+    }
+    uses = ", ".join(f'"{name}": {{"ref": "{name}"}}' for name in entries)
+    wants = wants_of(resolve("a", a_catalog(entries, {"a": f'{{"mcpServers": {{{uses}}}}}'})))
+    environment = {"FINE": "t"}
+    found = fetch_each(wants, environment, make_providers(environment, tmp_path))
+    assert {alias: fault.code for alias, fault in found.faults.items()} == dict.fromkeys(
+        ("one", "two"), "secret_unavailable"
+    )
+    assert found.supply.secrets == {SecretRef.parse("env:FINE"): Secret("t")}
+    with pytest.raises(Refused) as refused:
+        fetch_supply(wants, environment, make_providers(environment, tmp_path))
+    assert len(refused.value.problems) == 2

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ClassVar, Protocol, TypeVar
 
-import anyio
-
 from outfitter.adapters.response import PromptResponse
 from outfitter.errors import Invalid
 from outfitter.prompt import Prompt
@@ -47,8 +45,13 @@ class Adapter(Protocol):
 
 def run_blocking(job: Callable[[], Awaitable[T]]) -> T:
     """The job's result in a loop of its own; Invalid where a loop is running already."""
+
+    async def run() -> T:
+        return await job()
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return anyio.run(job)
+        # Not by anyio: where sniffio is installed, a thread with a copied context looks to it like one with a loop.
+        return asyncio.run(run())
     raise Invalid("a blocking evaluation was asked for in a running loop", hint="await aevaluate(…)")

@@ -10,7 +10,7 @@ from outfitter.app.local_api import App, open_local_api
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
 from outfitter.app.passbook import Passbook, open_passes
 from outfitter.app.registry_place import can_have_registry, has_registry, open_files, open_registry, rotate_keys
-from outfitter.app.serving import run_gateway
+from outfitter.app.serving import SeatMaker, run_gateway
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import Share
 from outfitter.app.watching import GatewayStatus, ServerNumbers, follow_calls, read_status
@@ -27,6 +27,7 @@ __all__ = [
     "Merge",
     "Outfit",
     "Passbook",
+    "SeatMaker",
     "ServerNumbers",
     "Settings",
     "Share",

@@ -38,11 +38,15 @@ def read_catalog(path: Path) -> Catalog:
     if kind not in _KINDS:
         return _read_bundle(path)
     whole = CatalogFolder(path.resolve().parent.parent).load()
-    return Catalog(
-        {name: whole.servers[name]} if kind == SERVERS else {},
-        {name: whole.capabilities[name]} if kind == CAPABILITIES else {},
-        {name: whole.agents[name]} if kind == AGENTS else {},
+    found = Catalog(
+        {id_: one for id_, one in whole.servers.items() if (kind, id_) == (SERVERS, name)},
+        {id_: one for id_, one in whole.capabilities.items() if (kind, id_) == (CAPABILITIES, name)},
+        {id_: one for id_, one in whole.agents.items() if (kind, id_) == (AGENTS, name)},
     )
+    if found == Catalog():
+        hint = "a file of a catalog has the name of its entry, and ends in .json, .jsonc, .toml, .yaml or .yml"
+        raise InvalidDocument("this is no file of a catalog", source=str(path), hint=hint)
+    return found
 
 
 def _read_bundle(path: Path) -> Catalog:

@@ -21,7 +21,10 @@ def token_book(settings: Settings) -> TokenBook:
 
 
 async def import_tokens(settings: Settings, access: Access) -> None:
-    """Have the registry know every token of the file; what was revoked in either stays revoked."""
+    """Have the registry know every token of the file; what was revoked in either stays revoked.
+
+    An admin token of the file showed the gateway's figures and no more. So it is a viewer here: it changes nothing.
+    """
     import anyio.to_thread
 
     from outfitter.gateway import ADMIN
@@ -36,7 +39,7 @@ async def import_tokens(settings: Settings, access: Access) -> None:
             continue
         is_admin = one.agent == ADMIN
         record = TokenRecord(
-            one.id, one.digest, "admin" if is_admin else "agent", one.created_at, "tokens.json", one.label,
+            one.id, one.digest, "viewer" if is_admin else "agent", one.created_at, "tokens.json", one.label,
             None if is_admin else one.agent, one.server, one.run_id, one.expires_at, one.revoked_at,
         )  # fmt: skip
         with suppress(AlreadyExists):  # another process has just done it

@@ -21,7 +21,7 @@ from outfitter.app.news import News
 from outfitter.app.registry_place import registry_mark
 from outfitter.app.settings import Settings
 from outfitter.catalog import Catalog
-from outfitter.errors import OutfitterError
+from outfitter.errors import OutfitterError, StorageUnavailable
 from outfitter.storage import CatalogFolder, write_private
 
 if TYPE_CHECKING:
@@ -34,19 +34,26 @@ Take = Callable[[Catalog, str], Awaitable[None]]
 
 
 async def follow_folder(folder: CatalogFolder, take: Take, news: News, seen: str | None) -> None:
-    """Have a changed catalog taken over when it is whole and right; ``seen`` is the state that is in use."""
+    """Have a changed catalog taken over when it is whole and right; ``seen`` is the state that is in use.
+
+    When the database is away or busy, it is tried again until it is taken.
+    """
+    told = ""
     while True:
         await anyio.sleep(_LOOK_SECONDS)
         now = await anyio.to_thread.run_sync(state_of, folder.path)
         if now is None or now == seen:
             continue
-        seen = now
         try:
             await take(await anyio.to_thread.run_sync(folder.load), now)
         except OutfitterError as error:
-            _log.warning("the changed catalog is not used: %s", error)
+            seen = seen if isinstance(error, StorageUnavailable) else now
+            if str(error) != told:
+                _log.warning("the changed catalog is not used: %s", error)
+            told = str(error) if seen != now else ""
             news.tell(str(error))
         else:
+            seen, told = now, ""
             _log.warning("the changed catalog is in use")
             news.tell("")
 
@@ -88,6 +95,10 @@ class Applied:
                 self.seen, self.digests = kept["seen"], kept["entries"]
         except (OSError, ValueError, KeyError, TypeError):
             return
+
+    def is_due(self, seen: str | None, revision: int) -> bool:
+        """Whether the folder in this state is to be taken over: an empty registry has nothing of it, whatever was."""
+        return seen != self.seen or not revision
 
     async def take(self, files: Files, catalog: Catalog, seen: str | None) -> None:
         """Bring what has changed in the folder into the registry; name what others have changed there."""

@@ -1,7 +1,8 @@
 """The registry beside the gateway, in one process and on one port: opened, seeded, followed, served.
 
 The gateway does not wait for the database when there is a snapshot of it that can be trusted: it starts from that, and
-goes on with it when the database is away. What is asked of the API meanwhile hears 503. A database that is damaged ends
+goes on with it when the database is away. One of another day is used only when the database does not answer for a
+while: tokens may have been revoked since. What is asked of the API meanwhile hears 503. A database that is damaged ends
 the whole process, with the name of its copy; one that cannot be reached is tried again as long as there is a snapshot.
 """
 
@@ -26,7 +27,7 @@ from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.passes import KnownTokens, Passes
 from outfitter.app.registry_place import DATABASE, KEYS, registry_url
 from outfitter.app.settings import Settings
-from outfitter.app.snapshot import Snapshot, read_snapshot, write_snapshot
+from outfitter.app.snapshot import Snapshot, read_snapshot, snapshot_age, write_snapshot
 from outfitter.catalog import Catalog
 from outfitter.errors import OutfitterError, StorageUnavailable
 from outfitter.storage import CatalogFolder, glance
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _FIRST_WAIT, _MOST_WAIT = 0.5, 10.0
 _GATHER_SECONDS = 0.2
+_OLD_SECONDS, _PATIENCE_SECONDS = 24 * 3600.0, 5.0
+"""When a snapshot is old, and how long the database is waited for before an old one is used."""
 _ROOM_SECONDS = 0.25
 """How long the first calls of a gateway that can serve already have the processor to themselves: loading takes it."""
 _BUSY = b'{"title":"Service Unavailable","status":503,"code":"unavailable","detail":"the registry is not open yet"}'
@@ -62,7 +65,9 @@ class Service:
     """What the gateway serves: the last good configuration."""
     admin_token: str | None = None
     opened: anyio.Event = field(default_factory=anyio.Event)
-    """Set when the registry is open."""
+    """Set when the registry is open, or cannot be and there is an old snapshot to serve."""
+    _old: Snapshot | None = None
+    """A snapshot that is used only when the database does not answer."""
     _desk: Desk | None = None
     _swap: Callable[[Catalog], None] = lambda _catalog: None
     _coordinator: Coordinator | None = None
@@ -74,9 +79,15 @@ class Service:
         found = read_snapshot(self.settings)
         if found is None or not (self.settings.database is not None or self._is_exact(found)):
             return None
-        self.snapshot = found
-        self.tokens.use(KnownTokens.of(found.tokens))
+        if self.settings.database is not None and snapshot_age(self.settings) > _OLD_SECONDS:
+            self._old = found
+            return None
+        self._use(found)
         return found.catalog
+
+    def _use(self, found: Snapshot) -> None:
+        self.snapshot, self._old = found, None
+        self.tokens.use(KnownTokens.of(found.tokens))
 
     async def wait(self) -> None:
         """Return when there is a catalog to serve."""
@@ -121,19 +132,30 @@ class Service:
         self._desk, self._swap = desk, swap
         with anyio.move_on_after(0.0 if self.snapshot is None else _ROOM_SECONDS):
             await desk.closing.wait()
-        wait, told = _FIRST_WAIT, ""
+        wait, told, patience = _FIRST_WAIT, "", anyio.current_time() + _PATIENCE_SECONDS
         while not desk.closing.is_set():
             try:
                 await self._serve()
             except StorageUnavailable as error:
-                if self.settings.database is None or self.snapshot is None:
-                    raise
-                if str(error) != told:
-                    _log.warning("the registry cannot be opened, revision %d stays: %s", self.snapshot.revision, error)
-                told = str(error)
+                if self._old is None or anyio.current_time() >= patience:
+                    told = self._go_on(error, told)
             with anyio.move_on_after(wait):
                 await desk.closing.wait()
             wait = min(wait * 2, _MOST_WAIT)
+
+    def _go_on(self, error: StorageUnavailable, told: str) -> str:
+        """Serve what is known, if anything is; the error is said once."""
+        if self._old is not None:
+            self._use(self._old)
+        found = self.snapshot
+        if self.settings.database is None or found is None:
+            raise error
+        if not self.opened.is_set():
+            self._swap(found.catalog)
+            self.opened.set()
+        if str(error) != told:
+            _log.warning("the registry cannot be opened, revision %d stays: %s", found.revision, error)
+        return str(error)
 
     async def _serve(self) -> None:
         await anyio.to_thread.run_sync(_load_libraries)
@@ -166,8 +188,10 @@ class Service:
         if self.is_first:
             self.admin_token = await access.tokens.first_admin()
             await import_tokens(self.settings, access)
-            if folder.exists() and seen != applied.seen:
-                await self._take_folder(folder, partial(take, seen=seen), is_new=not coordinator.live.revision)
+            if folder.exists() and applied.is_due(seen, coordinator.live.revision):
+                is_new = not coordinator.live.revision
+                if not await self._take_folder(folder, partial(take, seen=seen), is_new=is_new):
+                    seen = None  # it is tried again
         await self._take_over(database, coordinator, access)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._keep_snapshot, database, coordinator, access)
@@ -179,8 +203,11 @@ class Service:
 
     async def _take_folder(
         self, folder: CatalogFolder, take: Callable[[Catalog], Awaitable[None]], *, is_new: bool
-    ) -> None:
-        """Bring in what was changed in the folder meanwhile. A bad folder keeps an empty registry from starting."""
+    ) -> bool:
+        """Bring in what was changed in the folder meanwhile; False when the database has kept it from being judged.
+
+        A bad folder keeps an empty registry from starting.
+        """
         try:
             await take(await anyio.to_thread.run_sync(folder.load))
         except OutfitterError as error:
@@ -188,17 +215,18 @@ class Service:
                 raise
             _log.warning("the changed catalog is not used: %s", error)
             self.news.tell(str(error))
+            return not isinstance(error, StorageUnavailable)
+        return True
 
     async def _take_over(self, database: Database, coordinator: Coordinator, access: Access) -> None:
         """From now on the registry is what is served."""
         from outfitter.coordinator import Office, make_api
 
-        before, self._coordinator = self.snapshot, coordinator
+        self._coordinator, self._old = coordinator, None
         self.tokens.use(access.gateway)
         self.snapshot = await self._shoot(database, coordinator, access)
         coordinator.live.on_change(self._hear)
-        if before is None or before.revision != coordinator.live.revision:
-            self._swap(coordinator.live.catalog)
+        self._swap(coordinator.live.catalog)  # equal numbers prove nothing: the database may be another one's copy
         if self.is_first:
             await self._save()
         if self._desk is not None:

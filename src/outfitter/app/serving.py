@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,7 +24,7 @@ from outfitter.app.settings import Settings
 from outfitter.app.sharing import ALONE, Share
 from outfitter.catalog import Catalog
 from outfitter.errors import OutfitterError, UnknownAgent
-from outfitter.resolution import resolve
+from outfitter.resolution import RunPlan, resolve
 from outfitter.storage import CatalogFolder
 
 if TYPE_CHECKING:
@@ -41,28 +42,33 @@ class SeatMaker:
     environment: Mapping[str, str]
     settings: Settings
     share: Share = ALONE
-    _whole: dict[str, Seat] = field(default_factory=dict[str, "Seat"])
-    """The newest seat of each agent, if it lacks nothing: another catalog with the same plan has the same seat."""
+    keep_seconds: float = 60.0
+    """How long a seat is good for other catalogs too, if they have the same plan. Later a changed secret counts."""
+    _kept: dict[str, tuple[float, Seat]] = field(default_factory=dict[str, tuple[float, "Seat"]])
+    """When the newest seat of an agent was made, and the seat; only those that lack nothing."""
 
     def of(self, catalog: Catalog) -> MakeSeat:
         """What makes each agent's seat from this catalog."""
         return partial(self._make, catalog)
 
     def _make(self, catalog: Catalog, agent: str) -> Seat:
+        # A seat must not keep a whole catalog that is no longer in use.
+        plan = replace(self.share.of_plan(resolve(agent, catalog)), catalog=Catalog())
+        made, before = self._kept.pop(agent, (0.0, None))
+        if before is None or before.plan != plan or time.monotonic() - made >= self.keep_seconds:
+            made, before = time.monotonic(), self._arm(plan)
+        if not any(isinstance(server, OutfitterError) for server in before.servers.values()):
+            self._kept[agent] = made, before
+        return before
+
+    def _arm(self, plan: RunPlan) -> Seat:
         from outfitter.gateway import Seat
 
-        plan, before = self.share.of_plan(resolve(agent, catalog)), self._whole.get(agent)
-        if before is not None and before.plan == plan:
-            return before
         outfit = arm_plan(plan, self.environment, self.settings)
-        faults = {alias: one for alias, one in outfit.servers.items() if isinstance(one, OutfitterError)}
-        for alias, error in faults.items():
-            _log.warning("agent '%s' goes without server '%s': %s", agent, alias, error)
-        seat = Seat(outfit.plan, outfit.servers)
-        self._whole.pop(agent, None)
-        if not faults:
-            self._whole[agent] = seat
-        return seat
+        for alias, error in outfit.servers.items():
+            if isinstance(error, OutfitterError):
+                _log.warning("agent '%s' goes without server '%s': %s", plan.agent.name, alias, error)
+        return Seat(outfit.plan, outfit.servers)
 
 
 def _nobody(agent: str) -> Seat:

@@ -7,6 +7,8 @@ damaged, of another database or of a lost key counts as none. Whether an old one
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -43,6 +45,14 @@ class Snapshot:
 def snapshot_file(settings: Settings) -> Path:
     """Where the snapshot of this machine's registry is."""
     return settings.state / "catalog.snapshot"
+
+
+def snapshot_age(settings: Settings) -> float:
+    """For how many seconds the snapshot has not been written; endless when there is none."""
+    try:
+        return time.time() - snapshot_file(settings).stat().st_mtime
+    except OSError:
+        return math.inf
 
 
 def write_snapshot(settings: Settings, snapshot: Snapshot) -> None:

@@ -43,7 +43,7 @@ def apply_command(place: Path, dry_run: bool, yes: bool, prune: bool, approve: b
     r"""Make this machine's registry like a catalog folder: the plan first, then all or nothing.
 
     A secret that stands in a file as ******** keeps what is stored. A program is not started before its command is
-    approved.
+    approved. When the registry changes between the plan and your answer, nothing is applied.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def apply_command(place: Path, dry_run: bool, yes: bool, prune: bool, approve: b
     """
     if as_json and not (yes or dry_run):
         raise click.UsageError("with --json say --yes or --dry-run")
-    catalog = read_catalog(place)
+    catalog, confirmed = read_catalog(place), None
     if dry_run or not yes:
         plan = anyio.run(partial(_plan, catalog, prune=prune))
         if not as_json:
@@ -62,7 +62,8 @@ def apply_command(place: Path, dry_run: bool, yes: bool, prune: bool, approve: b
             _print_json(plan, as_json=as_json)
             return
         click.confirm("Apply it?", abort=True)
-    plan, waiting = anyio.run(partial(_apply, catalog, prune=prune, approve=approve))
+        confirmed = plan.revision
+    plan, waiting = anyio.run(partial(_apply, catalog, prune=prune, approve=approve, confirmed=confirmed))
     _print_json(plan, as_json=as_json, applied=True, waiting=list(waiting))
     if as_json:
         return
@@ -125,11 +126,14 @@ async def _plan(catalog: Catalog, *, prune: bool) -> FilePlan:
             return await files.plan(catalog, prune=prune)
 
 
-async def _apply(catalog: Catalog, *, prune: bool, approve: bool) -> tuple[FilePlan, tuple[str, ...]]:
+async def _apply(
+    catalog: Catalog, *, prune: bool, approve: bool, confirmed: int | None
+) -> tuple[FilePlan, tuple[str, ...]]:
     from outfitter.coordinator import Author
 
+    me = Author("local", is_admin=True)
     async with open_files(settings()) as files:
-        return await files.apply(catalog, Author("local", is_admin=True), prune=prune, approve=approve)
+        return await files.apply(catalog, me, prune=prune, approve=approve, confirmed=confirmed)
 
 
 async def _export(existing: Catalog | None) -> Exported:

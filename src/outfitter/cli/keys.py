@@ -19,8 +19,8 @@ def keys_command() -> None:
 def rotate_command(as_json: bool) -> None:
     r"""Add a new key, and seal everything again with it; nothing else changes.
 
-    Where several machines share a database, bring the key file to all of them first, and again afterwards: it keeps the
-    older keys, which copies of the database may still need.
+    Where several machines share a database, copy the key file to every one of them right after: until then they cannot
+    open what is sealed. It keeps the older keys, which copies of the database may still need.
 
     \b
     Examples:

@@ -81,7 +81,16 @@ def public_pair(text: str, what: str) -> tuple[str, str]:
 
 
 def refuse_secret(name: str, value: object) -> None:
-    """Refuse a literal under a name that says it is a secret."""
+    """Refuse a literal under a name that says it is a secret, however deep in the value."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if set(fields) == {"$secret"}:
+            return
+        for inner, item in fields.items():
+            refuse_secret(inner, item)
+    if isinstance(value, list):
+        for item in cast("list[object]", value):
+            refuse_secret(name, item)
     if looks_sensitive(name) and isinstance(value, str) and value and "${" not in value:
         hint = "write ${VARIABLE}, or give the document with -f -"
         raise Invalid(f"the value of '{name}' looks like a secret, and command lines are seen by others", hint=hint)

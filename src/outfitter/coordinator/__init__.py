@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outfitter.coordinator.access.access import Access, open_access
-from outfitter.coordinator.access.binding import check_binding
 from outfitter.coordinator.access.copy import TokenTable
 from outfitter.coordinator.access.gateway import GatewayTokens
 from outfitter.coordinator.access.identity import LOCAL, Identity
@@ -82,7 +81,6 @@ __all__ = [
     "Step",
     "TokenTable",
     "Tokens",
-    "check_binding",
     "describe",
     "make_api",
     "open_access",

@@ -48,6 +48,7 @@ async def open_coordinator(
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(live.run)
+            tasks.start_soon(runs.run)
             yield coordinator
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as several:

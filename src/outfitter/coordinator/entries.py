@@ -6,7 +6,7 @@ kept. Reads are answered from memory (``live``). Not here: who may do it (``acce
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -28,6 +28,8 @@ from outfitter.storage import Change as StoredChange
 from outfitter.storage import Delete, Entry, Kind, Put, Registry, User, Writing
 from outfitter.upstream import Guard
 
+Choose = Callable[[View], tuple[Sequence[Draft], Sequence[User]]]
+"""What to put and what to take away, by the registry as it stands."""
 _VERSIONS = 2**31
 _ACTIONS = {
     "create": "created",
@@ -103,7 +105,12 @@ class Entries:
 
     async def apply(self, puts: Sequence[Draft], deletes: Sequence[User], who: Author) -> tuple[Shown, ...]:
         """Many changes, all or none, whatever versions stand there; documents that are equal make no new version."""
+        return await self.apply_chosen(lambda _view: (puts, deletes), who)
+
+    async def apply_chosen(self, choose: Choose, who: Author) -> tuple[Shown, ...]:
+        """``apply`` of what is chosen in the writer's turn, by the registry as nobody else can change it meanwhile."""
         async with self._writing(who) as (writing, view):
+            puts, deletes = choose(view)
             reads = [read_draft(view, draft.kind, draft.document, draft.id, self._guard) for draft in puts]
             _refuse_twins([*(read.name for read in reads), *deletes])
             moved = [read for read in reads if read.stored is None or read.stored.document != read.document]

@@ -7,7 +7,7 @@ never a header's value or a credential.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -38,6 +38,17 @@ class EventLog:
             await self.publish(kind, subject, data)
         except StorageUnavailable as error:
             _log.warning("event %s of %s was not kept: [%s]", kind, subject, error.code)
+
+    async def tell_all(self, told: Iterable[tuple[str, str, Mapping[str, Any]]]) -> None:
+        """``tell`` for many at once: (kind, subject, data)."""
+        events = list(told)
+        if not events:
+            return
+        try:
+            await self._events.append_all(events)
+        except StorageUnavailable as error:
+            kind, subject, _ = events[0]
+            _log.warning("%d events were not kept, %s of %s first: [%s]", len(events), kind, subject, error.code)
 
     async def after(self, seq: int, limit: int = 100) -> tuple[EventRecord, ...]:
         """The events after a number, oldest first."""

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from outfitter.catalog import Capability, Catalog, JsonValue, ServerEntry
 from outfitter.coordinator.commands import command_digest
-from outfitter.coordinator.entries import Entries
+from outfitter.coordinator.entries import Entries, show
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.reading import Value
 from outfitter.coordinator.sensitive import masked, sensitive_pointers, unmasked
-from outfitter.coordinator.values import Author, Draft
+from outfitter.coordinator.values import Author, Draft, Shown
 from outfitter.coordinator.view import View
+from outfitter.errors import NotFound, VersionConflict
 from outfitter.formats import pointer, write_agent, write_capability, write_entry
 from outfitter.storage import User
 
@@ -56,6 +57,8 @@ class FilePlan:
     steps: tuple[Step, ...]
     drafts: tuple[Draft, ...] = field(default=(), repr=False)
     deletes: tuple[User, ...] = ()
+    revision: int = 0
+    """The revision of the registry that it was made from."""
 
     @property
     def changes(self) -> tuple[Step, ...]:
@@ -99,17 +102,35 @@ class Files:
         return make_plan(await self.live.newest(), catalog, prune=prune)
 
     async def apply(
-        self, catalog: Catalog, who: Author, *, prune: bool = False, approve: bool = False
+        self,
+        catalog: Catalog,
+        who: Author,
+        *,
+        prune: bool = False,
+        approve: bool = False,
+        confirmed: int | None = None,
     ) -> tuple[FilePlan, tuple[str, ...]]:
         """Make the registry like the catalog, all or nothing; answers what was done and which programs wait.
 
-        ``approve`` approves the commands that it brings; without it they wait for an admin.
+        ``approve`` approves the commands that it brings; without it they wait for an admin. ``confirmed`` is the
+        revision of the plan that somebody has agreed to: VersionConflict when it is another one by now.
         """
-        plan = await self.plan(catalog, prune=prune)
+        plan, shown = await self.plan(catalog, prune=prune), ()
         if plan.changes:
-            await self.entries.apply(plan.drafts, plan.deletes, who)
-        servers = [draft.id for draft in plan.drafts if draft.kind == "mcp-servers" and draft.id is not None]
-        return plan, await self._approve(servers, who if approve else None)
+            made: list[FilePlan] = []
+
+            def choose(view: View) -> tuple[Sequence[Draft], Sequence[User]]:
+                made.append(make_plan(view, catalog, prune=prune))
+                if confirmed is not None and made[-1].revision != confirmed:
+                    hint = "look at the plan again"
+                    raise VersionConflict(
+                        "the registry has changed since the plan was made", current=made[-1].revision, hint=hint
+                    )
+                return made[-1].drafts, made[-1].deletes
+
+            shown = await self.entries.apply_chosen(choose, who)
+            plan = made[-1]
+        return plan, await self._approve(_programs(shown), who if approve else None)
 
     async def export(self, existing: Catalog | None = None) -> Exported:
         """The whole registry, as it is written in files. Secrets that are not references are masked."""
@@ -118,7 +139,7 @@ class Files:
         documents: dict[User, Mapping[str, JsonValue]] = {}
         hidden: list[str] = []
         for name, document in documents_of(view.catalog).items():
-            places = sensitive_pointers(name.kind, document, view.catalog)
+            places = sensitive_pointers(name.kind, document, view.catalog) | view.entries[name].sealed
             hidden += [f"{name.kind}/{name.id}{place}" for place in sorted(places)]
             documents[name] = masked(document, places) if places else document
         known = frozenset(step.name for step in there if step.action == "unchanged")
@@ -130,31 +151,41 @@ class Files:
         Without an ``applied`` an empty registry takes everything, and any other one nothing.
         """
         view = await self.live.newest()
-        if applied is None:
+        if applied is None or not view.revision:
             applied = {} if not view.revision else digests_of(documents_of(catalog))
-        found = compare(view, catalog, applied)
+        found, known = compare(view, catalog, applied), applied
+        shown: tuple[Shown, ...] = ()
         if found.taken:
-            drafts = [Draft(name.kind, found.wanted[name], name.id) for name in found.taken if name in found.wanted]
-            gone = [name for name in found.taken if name not in found.wanted]
-            await self.entries.apply(drafts, gone, who)
-        view = await self.live.newest()
-        mine = [name.id for name in found.equal if name in view.entries and view.entries[name].updated_by == who.name]
-        await self._approve([*mine, *(name.id for name in found.taken if name.kind == "mcp-servers")], who)
+            compared: list[tuple[Comparison, View]] = []
+
+            def choose(now: View) -> tuple[Sequence[Draft], Sequence[User]]:
+                compared.append((compare(now, catalog, known), now))
+                return compared[-1][0].changes(catalog)
+
+            shown = await self.entries.apply_chosen(choose, who)
+            found, view = compared[-1]
+        equal = (show(view, view.entries[name]) for name in found.equal if name in view.entries)
+        mine = [server for server in equal if server.updated_by == who.name]
+        await self._approve(_programs((*mine, *shown)), who)
         return Followed(found.taken, found.drifted, found.applied)
 
-    async def _approve(self, servers: Iterable[str], who: Author | None) -> tuple[str, ...]:
-        """Approve the commands of these servers; without somebody who does, those that wait."""
-        view = await self.live.newest()
+    async def _approve(self, servers: Iterable[Shown], who: Author | None) -> tuple[str, ...]:
+        """Approve the commands of these servers, in the version that was compared or written; the others wait."""
         waiting: list[str] = []
-        for name in servers:
-            value = view.catalog.servers.get(name)
-            if value is None or value.is_approved or command_digest(value) is None:
-                continue
-            if who is None:
-                waiting.append(name)
-            else:
-                await self.entries.approve(name, who)
+        for server in servers:
+            try:
+                if who is not None:
+                    await self.entries.approve(server.id, server.etag, who)
+                    continue
+            except (NotFound, VersionConflict):  # somebody was faster: nobody has looked at what stands there now
+                pass
+            waiting.append(server.id)
         return tuple(waiting)
+
+
+def _programs(shown: Iterable[Shown]) -> list[Shown]:
+    """Those that start a command that is not approved."""
+    return [server for server in shown if server.approved is False]
 
 
 # ── documents ──
@@ -212,8 +243,9 @@ def make_plan(view: View, catalog: Catalog, *, prune: bool = False) -> FilePlan:
     deletes = [name for name in view.entries if name not in wanted] if prune else []
     steps += [Step(name, "delete") for name in deletes]
     moved = {step.name for step in steps if step.action in {"create", "update"}}
-    drafts = tuple(Draft(name.kind, wanted[name], name.id) for name in wanted if name in moved)
-    return FilePlan(tuple(sorted(steps, key=_place)), drafts, tuple(deletes))
+    given = documents_of(catalog)  # a mask is still one in it: what may be kept is judged when it is stored
+    drafts = tuple(Draft(name.kind, given[name], name.id) for name in wanted if name in moved)
+    return FilePlan(tuple(sorted(steps, key=_place)), drafts, tuple(deletes), view.revision)
 
 
 def _place(step: Step) -> tuple[int, str]:
@@ -226,6 +258,8 @@ def _step(view: View, name: User, wanted: Mapping[str, JsonValue], catalog: Cata
     if before == wanted:
         return Step(name, "unchanged")
     hidden = sensitive_pointers(name.kind, wanted, catalog) | sensitive_pointers(name.kind, before, catalog)
+    if stored is not None:
+        hidden |= sensitive_pointers(name.kind, before, view.catalog) | view.entries[name].sealed
     differences = tuple(
         Difference(path, _shown(old, path, hidden), _shown(new, path, hidden))
         for path, old, new in _differences((), before, wanted)
@@ -272,6 +306,12 @@ class Comparison:
     equal: tuple[User, ...]
     """Servers that are in the registry as they are in the folder."""
     applied: Mapping[str, str]
+
+    def changes(self, catalog: Catalog) -> tuple[Sequence[Draft], Sequence[User]]:
+        """What takes the entries over, masks still in them, and what goes."""
+        given = documents_of(catalog)
+        drafts = [Draft(name.kind, given[name], name.id) for name in self.taken if name in given]
+        return drafts, [name for name in self.taken if name not in given]
 
 
 def compare(view: View, catalog: Catalog, applied: Mapping[str, str]) -> Comparison:

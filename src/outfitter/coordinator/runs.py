@@ -6,11 +6,14 @@ is refused leaves nothing behind. Its credentials stay in memory. Executing runs
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
+
+import anyio
 
 from outfitter.basics import Secret, SecretRef, quote
 from outfitter.coordinator.credentials import CredentialBook
@@ -29,7 +32,7 @@ from outfitter.coordinator.starting import (
     secrets_of,
 )
 from outfitter.coordinator.values import Author, Page, RunFilter, ShownRun, ShownSession
-from outfitter.errors import Conflict, InvalidRun, UnknownRun, UnknownSession
+from outfitter.errors import AlreadyExists, Conflict, InvalidRun, StorageUnavailable, UnknownRun, UnknownSession
 from outfitter.formats import pointer
 from outfitter.resolution import RunPlan, explain
 from outfitter.storage import ENDED, RunRecord, RunState, SessionRecord
@@ -37,6 +40,7 @@ from outfitter.storage import Runs as RunStore
 
 EndState: TypeAlias = Literal["stopped", "done", "failed", "lost"]
 _ANY = RunFilter()
+_PAUSE = 1.0
 _MAY_END: frozenset[RunState] = frozenset({"pending", "running", "stopping"})
 _STOPS: tuple[tuple[RunState, RunState], ...] = (("pending", "stopped"), ("running", "stopping"))
 
@@ -59,6 +63,7 @@ class Runs:
     _events: EventLog
     _fetch: Fetch | None = None
     _book: CredentialBook = field(default_factory=CredentialBook)
+    clock: Callable[[], float] = time.monotonic
 
     async def start(self, document: object, who: Author) -> ShownRun:
         """Resolve and store a run with its session; Refused with all problems, and nothing is left behind."""
@@ -144,6 +149,26 @@ class Runs:
         """The blank plan of a session, with the credentials that are still held: for whoever connects."""
         return self._plan(await self._session(session_id))
 
+    async def run(self) -> None:
+        """Follow the runs until cancelled: the credentials of one that another process has ended are forgotten."""
+        async for _ in self._store.follow():
+            while not await self._forget_ended():  # noqa: ASYNC110 - a database does not say when it is back
+                await anyio.sleep(_PAUSE)
+
+    async def _forget_ended(self) -> bool:
+        """Whether the database could be asked which runs have ended."""
+        held = self._book.runs(self.clock())
+        if not held:
+            return True
+        try:
+            # As for the catalog: a read that is cut off leaves the driver's thread behind.
+            with anyio.CancelScope(shield=True):
+                for run_id in await self._store.ended(held):
+                    self._book.drop(run_id)
+        except StorageUnavailable:
+            return False
+        return True
+
     async def _resume(self, asked: Asked, who: Author) -> ShownRun:
         """A new run in a session that has come to rest: its plan stays, its credentials are given again."""
         if asked.run.session_id is None:
@@ -168,16 +193,25 @@ class Runs:
             raise Conflict(f"the parent session is {record.state}", where=f"sessions/{parent_id}")
         depth = depth_of(record.plan) + 1
         check_depth(depth)
-        return _Above(self._plan(record), depth, frozenset(self._book.of(record.run_id).values()))
+        return _Above(self._plan(record), depth, frozenset(self._held(record).values()))
 
     def _plan(self, record: SessionRecord) -> RunPlan:
-        return replace(read_plan(record.plan, self._book.of(record.run_id)), run_id=record.run_id)
+        return replace(read_plan(record.plan, self._held(record)), run_id=record.run_id)
+
+    def _held(self, record: SessionRecord) -> Mapping[SecretRef, Secret]:
+        """The credentials of a session's run; none once it has ended, whoever ended it."""
+        if record.state in ENDED:
+            self._book.drop(record.run_id)
+        return self._book.of(record.run_id, self.clock())
 
     async def _add(
         self, record: RunRecord, session: SessionRecord | None, held: Mapping[SecretRef, Secret]
     ) -> ShownRun:
         """Store a run; its credentials are there before anybody can see it, and gone when it is not stored."""
-        self._book.hold(record.id, held)
+        now = self.clock()
+        if record.id in self._book.runs(now):  # what another run was given is neither replaced nor dropped below
+            raise AlreadyExists("a run of this id exists", where=f"runs/{record.id}")
+        self._book.hold(record.id, held, now)
         try:
             stored = await self._store.add(record, session)
         except BaseException:

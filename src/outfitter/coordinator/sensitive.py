@@ -54,7 +54,7 @@ def sensitive_pointers(kind: Kind, document: Mapping[str, Any], catalog: Catalog
 
 
 def hidden_pointers(entry: Entry, catalog: Catalog) -> frozenset[str]:
-    """Where a stored entry holds literals that nobody may see: what is sensitive now, and what was when it was stored."""
+    """Where a stored entry holds literals that nobody may see: sensitive now, or when it was stored."""
     return sensitive_pointers(entry.kind, entry.document, catalog) | entry.sealed
 
 
@@ -69,7 +69,7 @@ def trail_of(place: str) -> Trail:
 
 
 def receivers(kind: Kind, document: Mapping[str, Any], trail: Trail, catalog: Catalog) -> frozenset[tuple[str, ...]]:
-    """To whom the value in this place is sent: addresses as they are written, with the id of the server if it has one."""
+    """To whom the value in this place is sent: servers by id and address, as they are written."""
     if kind == "mcp-servers":
         return frozenset({(str(document.get("url")), str(_fields(document, "auth").get("token_url")))})
     alias = trail[1] if len(trail) > 1 else ""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias, cast
+
+import anyio
 
 from outfitter.basics import Secret, SecretRef
 from outfitter.catalog import Catalog, RunRequest, ServerEntry
@@ -26,7 +29,8 @@ from outfitter.errors import (
     UnresolvedPlaceholder,
 )
 from outfitter.formats import read_run
-from outfitter.resolution import Plain, RunPlan, RuntimeValue, Supply, Want, resolve, server_wants, unresolved
+from outfitter.resolution import Need, Plain, RunPlan, RuntimeValue, Supply, Want, resolve, server_wants, unresolved
+from outfitter.upstream import make_providers
 
 RunType: TypeAlias = Literal["start_session", "resume_session"]
 Fetch: TypeAlias = Callable[[Sequence[Want]], Awaitable[Supply]]
@@ -89,8 +93,7 @@ async def resolve_run(catalog: Catalog, run: RunRequest, parent: RunPlan | None,
     plan = resolve(agent, catalog, run, parent)
     forgotten = [problem for _, problem in _forgotten(plan)]
     problems = [*_unapproved(plan), *forgotten, *await _unfilled(plan, fetch)]
-    if problems:
-        raise Refused(f"a run of agent '{agent.name}' cannot start", problems, where=SOURCE)
+    _refuse(f"a run of agent '{agent.name}' cannot start", problems)
     return plan
 
 
@@ -110,8 +113,7 @@ async def resume_run(catalog: Catalog, run: RunRequest, plan: RunPlan, fetch: Fe
     held = dict(_refilled(plan, run))
     problems += [problem for ref, problem in _forgotten(plan) if ref not in held]
     problems += await _unfilled(plan, fetch)
-    if problems:
-        raise Refused(f"the session of agent '{plan.agent.name}' cannot go on", problems, where=SOURCE)
+    _refuse(f"the session of agent '{plan.agent.name}' cannot go on", problems)
     return held
 
 
@@ -172,29 +174,50 @@ async def _unfilled(plan: RunPlan, fetch: Fetch | None) -> list[OutfitterError]:
             wants += server_wants(server)
         except UnresolvedPlaceholder as malformed:
             problems.append(malformed)
-    if fetch is not None:
-        problems += await _unsupplied([want for want in wants if not _is_own(want)], fetch)
+    known = [want for want in wants if not _is_own(want)]
+    if fetch is not None and known:
+        problems += await _unsupplied(known, fetch)
     return problems
 
 
 async def _unsupplied(wants: Sequence[Want], fetch: Fetch) -> list[OutfitterError]:
-    """What nothing fills. Each provider is asked apart, so that one which fails does not hide what is missing."""
-    by_provider: dict[str, list[Want]] = {}
-    for want in wants:
-        by_provider.setdefault(want.need.provider if isinstance(want.need, SecretRef) else "", []).append(want)
-    problems: list[OutfitterError] = []
-    for asked in by_provider.values():
-        try:
-            supply = await fetch(asked)
-        except SecretUnavailable as error:
-            problems += [_unasked(want, error) for want in asked]
-        else:
-            problems += [unresolved(want) for want in asked if supply.find(want.need) is None]
-    return problems
+    """What nothing fills; when something cannot be asked for, the rest is asked for all the same."""
+    try:
+        supply = await fetch(wants)
+    except (SecretUnavailable, UnresolvedPlaceholder, Refused):
+        problems: dict[Need, list[OutfitterError]] = {want.need: [] for want in wants}
+        async with anyio.create_task_group() as group:
+            for need, found in problems.items():
+                group.start_soon(_ask_apart, [want for want in wants if want.need == need], fetch, found)
+        return [problem for found in problems.values() for problem in found]
+    return [unresolved(want) for want in wants if supply.find(want.need) is None]
 
 
-def _unasked(want: Want, error: SecretUnavailable) -> OutfitterError:
-    return SecretUnavailable(f"{unresolved(want).message}: {error.message}", hint=error.hint)
+async def _ask_apart(wants: Sequence[Want], fetch: Fetch, problems: list[OutfitterError]) -> None:
+    """The problems of those who want one and the same thing."""
+    try:
+        supply = await fetch(wants[:1])
+    except (SecretUnavailable, UnresolvedPlaceholder, Refused) as error:
+        problems += [_unasked(want, error) for want in wants]
+    else:
+        problems += [unresolved(want) for want in wants if supply.find(want.need) is None]
+
+
+def _unasked(want: Want, error: OutfitterError) -> OutfitterError:
+    """Why it cannot be asked for: a provider that is down may come back, one that does not exist will not."""
+    message = f"{unresolved(want).message}: {error.message}"
+    is_outage = isinstance(want.need, SecretRef) and want.need.provider in make_providers({}, Path())
+    if is_outage and not isinstance(error, UnresolvedPlaceholder):
+        return SecretUnavailable(message, hint=error.hint)
+    return UnresolvedPlaceholder(message, hint=error.hint)
+
+
+def _refuse(message: str, problems: Sequence[OutfitterError]) -> None:
+    """Refuse a run that has problems; when nothing but an outage is in its way, that is what is told."""
+    if problems and all(isinstance(problem, SecretUnavailable) for problem in problems):
+        raise problems[0]
+    if problems:
+        raise Refused(message, problems, where=SOURCE)
 
 
 def _is_own(want: Want) -> bool:

@@ -86,12 +86,11 @@ def _as_json(value: object) -> object:
 def _run_loop(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> Outcome:
     import asyncio
 
-    import anyio
-
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return anyio.run(run_async, tool, params, context, limit)
+        # Not by anyio: where sniffio is installed, a thread with a copied context looks to it like one with a loop.
+        return asyncio.run(run_async(tool, params, context, limit))
     raise InvalidTool(
         f"tool '{tool.name}' is asynchronous and was called from a running loop", hint="await aexecute(…)"
     )

@@ -67,8 +67,12 @@ async def test_each_role_opens_at_the_gateway_what_is_its_own(database_url: str,
             200, 403, 403, 401, 401, 401,
         ]  # fmt: skip
         assert (await status(address, bound), await status(address, bound, "x")) == (403, 200)
-        assert [await page(address, one) for one in (admin, ours, editor, "")] == [200, 401, 401, 401]
-        assert [record.agent for record in access.gateway.records()] == ["a", "a", "b", ADMIN]
+        watcher, _ = await access.tokens.issue("viewer", by="ann")
+        assert [await page(address, one) for one in (admin, watcher, viewer, ours, editor, "")] == [
+            200, 200, 401, 401, 401, 401,
+        ]  # fmt: skip
+        assert await status(address, watcher) == 403
+        assert [record.agent for record in access.gateway.records()] == ["a", "a", "b", ADMIN, ADMIN]
 
 
 async def test_a_revoked_token_ends_at_every_gateway_within_a_second(database_url: str, tmp_path: Path) -> None:

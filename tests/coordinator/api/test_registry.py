@@ -222,7 +222,9 @@ async def test_a_program_needs_an_admin_and_an_approval(served: Served) -> None:
     await served.must("/mcp-servers", program)
     assert (await served.get("/mcp-servers/git?detail=true")).json["approved"] is False
     assert (await editor.post("/mcp-servers/git/approve")).status == 403
-    approved = await served.post("/mcp-servers/git/approve")
+    assert (await served.post("/mcp-servers/git/approve")).status == 428
+    assert (await served.ask("POST", "/mcp-servers/git/approve", if_match='"7"')).status == 412
+    approved = await served.ask("POST", "/mcp-servers/git/approve", if_match='"1"')
     assert (approved.status, approved.json["approved"]) == (200, True)
     put = await served.put("/mcp-servers/git", program | {"args": ["other"]}, approved.etag)
     assert put.status == 200

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from outfitter.coordinator import Scope
 from outfitter.storage import SqliteAudit
 from tests.coordinator.api.kit import CONTEXT_STORE, Served, service
 
@@ -76,6 +77,19 @@ async def test_runs_are_listed_newest_first_and_stopped_once(served: Served) -> 
     assert (await served.get("/runs/nothing")).code == "unknown_run"
     assert (await served.get("/sessions/nothing")).code == "unknown_session"
     assert (await served.post(f"/runs/{made[1]}/stop", {"why": "no"})).status == 400
+
+
+async def test_a_run_that_is_stopped_ends_its_tokens(served: Served) -> None:
+    await stage(served)
+    tokens = served.office.access.tokens
+    run = (await served.must("/runs", {"agent_name": "child"})).json
+    for bound in (run["id"], "another"):
+        await tokens.issue("agent", by="test", scope=Scope("child", run_id=bound))
+    assert (await served.post(f"/runs/{run['id']}/stop")).status == 200
+    await tokens.issue("agent", by="test", scope=Scope("child", run_id=run["id"]), label="late")
+    assert (await served.post(f"/runs/{run['id']}/stop")).status == 409
+    left = {record.run_id for record in await tokens.records() if record.revoked_at is None}
+    assert left == {None, "another"}
 
 
 @pytest.mark.promise("API-RESOLVE")

@@ -73,6 +73,18 @@ async def test_a_session_goes_on_with_another_run(place: Place) -> None:
         assert [one.id for one in await base.runs.list(session_id="s1")] == ["r2", "r1"]
 
 
+async def test_of_many_who_resume_a_session_one_does(place: Place) -> None:
+    async with place.open() as base:
+        await base.runs.add(run(1), session(1))
+        with pytest.raises(Conflict, match="pending"):
+            await base.runs.add(replace(run(2), session_id="s1"), None)
+        await base.runs.set_state("r1", ["pending"], "done")
+        tries = [base.runs.add(replace(run(number), session_id="s1"), None) for number in range(2, 8)]
+        answers = await asyncio.gather(*tries, return_exceptions=True)
+        assert sorted(type(answer).__name__ for answer in answers) == ["Conflict"] * 5 + ["RunRecord"]
+        assert len(await base.runs.list()) == 2
+
+
 async def test_runs_and_sessions_are_listed_newest_first_in_pages(place: Place) -> None:
     async with place.open() as base:
         for number in range(7):

@@ -1,7 +1,8 @@
 """The tokens of the registry as the gateway's gate asks for them, from memory: no call waits for the database.
 
-An ``agent`` token opens the endpoint of its agent, an ``admin`` token the private pages. No other role has business at
-the gateway. A revoked token ends within a second at every gateway; with the database away the last known ones go on.
+An ``agent`` token opens the endpoint of its agent; an ``admin`` token opens the private pages, and so does a ``viewer``
+token that is bound to no agent. No other role has business at the gateway. A revoked token ends within a second at
+every gateway; with the database away the last known ones go on.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class GatewayTokens:
 
 
 def _pass(record: TokenRecord) -> Pass | None:
-    agent = ADMIN if record.role == "admin" else record.agent if record.role == "agent" else None
+    is_watcher = record.role == "admin" or (record.role == "viewer" and record.agent is None)
+    agent = ADMIN if is_watcher else record.agent if record.role == "agent" else None
     if agent is None:
         return None
     return Pass(

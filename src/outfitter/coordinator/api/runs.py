@@ -19,6 +19,7 @@ from outfitter.coordinator.api.models import (
 )
 from outfitter.coordinator.api.routing import Answer, Route
 from outfitter.coordinator.values import RunFilter
+from outfitter.errors import Conflict
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -60,9 +61,16 @@ async def _read(office: Office, asked: Asked[NoQuery]) -> Response:
 
 
 async def _stop(office: Office, asked: Asked[NoQuery]) -> Response:
-    runs = office.coordinator.runs
+    runs, tokens = office.coordinator.runs, office.access.tokens
     office.allow(asked.who, "runs.stop", (await runs.get(asked.id)).agent_name)
-    return answer(shown(await runs.stop(asked.id, asked.author), RunShown))
+    try:
+        run = await runs.stop(asked.id, asked.author)
+    except Conflict:
+        await tokens.end_run(asked.id)  # it has ended, and whoever ended it may not have come this far
+        raise
+    if run.state == "stopped":
+        await tokens.end_run(run.id)
+    return answer(shown(run, RunShown))
 
 
 async def _sessions(office: Office, asked: Asked[SessionsQuery]) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,21 @@ class Events:
     async def append(self, kind: str, subject: str, data: Mapping[str, Any]) -> int:
         """Keep an event and answer its number."""
         return await self.append_all(((kind, subject, data),))
+
+    async def append_all(self, told: Sequence[tuple[str, str, Mapping[str, Any]]]) -> int:
+        """Keep events (kind, subject, data), at least one, in one turn; the number of the last one."""
+        async with self._store.writing("events") as turn:
+            first, at = turn.value + 1, self._store.now()
+            rows = [
+                {"seq": first + place, "at": at, "kind": kind, "subject": subject, "data": json.dumps(data)}
+                for place, (kind, subject, data) in enumerate(told)
+            ]
+            await turn.connection.execute(insert(events), rows)
+            turn.moved, turn.value = True, turn.value + len(rows) - 1  # the turn's end moves it by the last one
+            seq = turn.value + 1
+            if seq // _SWEEP != (first - 1) // _SWEEP:
+                await turn.connection.execute(delete(events).where(events.c.seq <= seq - self._kept))
+        return seq
 
     async def after(self, seq: int, limit: int = 100) -> tuple[EventRecord, ...]:
         """The events after a number, oldest first."""

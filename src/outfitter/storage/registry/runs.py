@@ -20,6 +20,8 @@ from outfitter.storage.registry.tables import runs, sessions
 from outfitter.storage.registry.values import ENDED, RunRecord, RunState, SessionRecord
 from outfitter.storage.registry.watching import Watch
 
+_AT_ONCE = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Runs:
@@ -71,6 +73,16 @@ class Runs:
         if before is not None:
             asked = asked.where(runs.c.seq < before)
         return await self._runs(asked)
+
+    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these runs that have ended; one that is not kept has not."""
+        found: set[str] = set()
+        ids = sorted(run_ids)
+        for start in range(0, len(ids), _AT_ONCE):
+            here = (runs.c.id.in_(ids[start : start + _AT_ONCE]), runs.c.state.in_(sorted(ENDED)))
+            async with self._store.reading() as connection:
+                found.update((await connection.execute(select(runs.c.id).where(*here))).scalars())
+        return frozenset(found)
 
     async def set_state(
         self,

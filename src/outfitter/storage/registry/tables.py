@@ -1,7 +1,7 @@
 """The tables of the registry's database, as the newest migration leaves them.
 
 Documents are JSON texts, not JSON columns: they come back exactly as they were given, in both databases. ``counters``
-holds the three numbers that others follow; the row of a number is the lock of those who move it.
+holds the four numbers that others follow; the row of a number is the lock of those who move it.
 """
 
 from __future__ import annotations
