@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+from collections.abc import Callable
+
 import pytest
 
 from outfitter import errors
@@ -22,28 +24,25 @@ CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if is
 
 
 @pytest.mark.promise("CLI-EXIT-CODES")
+MADE: dict[type[errors.OutfitterError], Callable[[], errors.OutfitterError]] = {
+    errors.InvalidDocument: lambda: errors.InvalidDocument("x", source="f"),
+    errors.Refused: lambda: errors.Refused("x", []),
+    errors.UpstreamError: lambda: errors.UpstreamError("x", rpc_code=-32601),
+    errors.UpstreamDown: lambda: errors.UpstreamDown("x", retry_after=60),
+    errors.InUse: lambda: errors.InUse("x", users=()),
+    errors.VersionConflict: lambda: errors.VersionConflict("x", current=1),
+    errors.McpTimeoutError: lambda: errors.McpTimeoutError("x", server_name="s", timeout=1),
+    errors.McpToolError: lambda: errors.McpToolError("x", server_name="s", tool_name="t"),
+    errors.McpSchemaError: lambda: errors.McpSchemaError("x", server_name="s", tool_name="t"),
+}
+"""Those that need more than a message."""
+
+
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_error_has_the_exit_code_of_its_branch(kind: type[errors.OutfitterError]) -> None:
     branch = next(base.__name__ for base in kind.__mro__ if base.__name__ in BRANCHES)
-    if issubclass(kind, errors.InvalidDocument):
-        error = errors.InvalidDocument("x", source="f")
-    elif issubclass(kind, errors.Refused):
-        error = errors.Refused("x", [])
-    elif issubclass(kind, errors.UpstreamError):
-        error = errors.UpstreamError("x", rpc_code=-32601)
-    elif issubclass(kind, errors.UpstreamDown):
-        error = errors.UpstreamDown("x", retry_after=60)
-    elif issubclass(kind, errors.InUse):
-        error = errors.InUse("x", users=())
-    elif issubclass(kind, errors.VersionConflict):
-        error = errors.VersionConflict("x", current=1)
-    elif issubclass(kind, errors.McpTimeoutError):
-        error = errors.McpTimeoutError("x", server_name="s", timeout=1)
-    elif issubclass(kind, errors.McpToolError | errors.McpSchemaError):
-        error = kind("x", server_name="s", tool_name="t")
-    else:
-        error = kind("x")
-    assert exit_code(error) == BRANCHES[branch]
+    made = next((MADE[base] for base in kind.__mro__ if base in MADE), lambda: kind("x"))
+    assert exit_code(made()) == BRANCHES[branch]
 
 
 def test_several_problems_of_one_branch_have_its_exit_code() -> None:
