@@ -19,6 +19,7 @@ from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from subprocess import STDOUT
 from typing import Any
@@ -150,14 +151,14 @@ def fixture(folder: Path) -> Generator[str]:
 
 @contextmanager
 def gateway(folder: Path, servers: Mapping[str, Mapping[str, Any]]) -> Generator[str]:
-    """The base of the endpoints of an agent, ``a``, with these servers; ``outfitter up`` as a person starts it."""
+    """The base of the endpoints of an agent, ``a``, with these servers, which may be programs."""
     catalog, log, port = folder / "catalog", folder / "gateway.log", free_port()
     shutil.rmtree(catalog, ignore_errors=True)
     (catalog / "agents").mkdir(parents=True)
     (folder / "state").mkdir(exist_ok=True)
     agent = {"name": "a", "mcpServers": servers}
     (catalog / "agents" / "a.json").write_text(json.dumps(agent), encoding="utf-8")
-    command = (str(_BIN / "outfitter"), "--catalog", str(catalog), "up", "--open", "--port", str(port))
+    command = (str(_BIN / "outfitter"), "--catalog", str(catalog), "up", "--files", "--open", "--port", str(port))
 
     def look() -> Iterator[str | None]:
         while True:
@@ -177,13 +178,14 @@ def free_port() -> int:
 
 
 def answers(port: int) -> bool:
-    """Whether somebody listens on the port."""
-    import socket
+    """Whether a gateway takes calls on the port."""
+    from urllib.error import URLError
+    from urllib.request import urlopen
 
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return True
-    except OSError:
+        with urlopen(f"http://127.0.0.1:{port}/ready", timeout=1) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except (URLError, OSError):
         return False
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-
 from collections.abc import Callable
 
 import pytest
@@ -23,7 +22,6 @@ BRANCHES = {
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.OutfitterError)]
 
 
-@pytest.mark.promise("CLI-EXIT-CODES")
 MADE: dict[type[errors.OutfitterError], Callable[[], errors.OutfitterError]] = {
     errors.InvalidDocument: lambda: errors.InvalidDocument("x", source="f"),
     errors.Refused: lambda: errors.Refused("x", []),
@@ -38,6 +36,7 @@ MADE: dict[type[errors.OutfitterError], Callable[[], errors.OutfitterError]] = {
 """Those that need more than a message."""
 
 
+@pytest.mark.promise("CLI-EXIT-CODES")
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_error_has_the_exit_code_of_its_branch(kind: type[errors.OutfitterError]) -> None:
     branch = next(base.__name__ for base in kind.__mro__ if base.__name__ in BRANCHES)
