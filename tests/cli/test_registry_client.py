@@ -8,17 +8,14 @@ import ssl
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from outfitter.cli import error_of, exit_code
 from outfitter.coordinator import STATUSES
 from outfitter.errors import InUse, OutfitterError, Refused, VersionConflict
+from tests.certificates import make_certificate
 from tests.cli.registry_kit import Shell, served_shell
 
 TOKEN = "oft_first_CANARY-0123456789012345678901234567890123456"
@@ -157,7 +154,7 @@ def test_a_redirect_is_not_followed(shell: Shell) -> None:
 
 
 def test_a_certificate_is_checked_before_the_token_is_sent(shell: Shell, tmp_path: Path) -> None:
-    file = _certificate(tmp_path)
+    file = make_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     with _elsewhere(context) as (place, seen):
@@ -167,30 +164,6 @@ def test_a_certificate_is_checked_before_the_token_is_sent(shell: Shell, tmp_pat
         trusted = shell.run("servers", "list", "--server", url, SSL_CERT_FILE=str(file))
         assert "is not JSON" in trusted.err
     assert len(seen) == 1
-
-
-def _certificate(folder: Path) -> Path:
-    """A certificate for localhost with its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    plain = serialization.NoEncryption()
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    file = folder / "cert.pem"
-    file.write_bytes(made.public_bytes(serialization.Encoding.PEM) + private)
-    return file
 
 
 @pytest.mark.promise("CLI-TOKEN-SECRET")

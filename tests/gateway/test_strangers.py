@@ -6,20 +6,17 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
 import anyio
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from outfitter.catalog import MCPServer
 from outfitter.errors import Invalid
 from outfitter.gateway import Address, Gate, HttpFront, Welcome, serving
 from outfitter.testing import Script, serve_http
+from tests.certificates import make_certificate
 from tests.gateway.kit import Raw, agent, gateway, raw
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +66,7 @@ async def test_those_who_are_too_many_are_told_to_come_back(*, is_fast: bool) ->
 @pytest.mark.promise("GATEWAY-TLS")
 @pytest.mark.parametrize("is_fast", [True, False])
 async def test_with_a_certificate_it_speaks_https(tmp_path: Path, *, is_fast: bool) -> None:
-    certificate = _certificate(tmp_path)
+    certificate = make_certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=str(certificate))
     async with (
         welcoming(Welcome(), is_fast=is_fast, address=Address("localhost", 0, certificate)) as address,
@@ -89,27 +86,3 @@ async def test_a_certificate_that_is_none_is_refused_before_anything_listens(tmp
         async with welcoming(Welcome(), is_fast=True, address=Address("localhost", 0, file)):
             pass
     assert told.group_contains(Invalid, match=f"^{file}: the certificate cannot be used: it is not one")
-
-
-def _certificate(folder: Path) -> Path:
-    """A certificate for localhost with its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    plain = serialization.NoEncryption()
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    file = folder / "cert.pem"
-    file.write_bytes(made.public_bytes(serialization.Encoding.PEM) + private)
-    return file

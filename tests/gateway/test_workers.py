@@ -62,8 +62,13 @@ def children(pid: int) -> set[int]:
 
 
 def is_alive(pid: int) -> bool:
+    """Whether a thread of it is there: its first one may be gone while another still holds the listening socket."""
+    return any(_runs(stat) for stat in Path(f"/proc/{pid}/task").glob("*/stat"))
+
+
+def _runs(stat: Path) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
 

@@ -9,11 +9,11 @@ from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, 
 from outfitter.app.local_api import App, open_local_api
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
 from outfitter.app.passbook import Passbook, open_passes
-from outfitter.app.registry_place import can_have_registry, has_registry, open_files, open_registry, rotate_keys
+from outfitter.app.registry_place import can_have_registry, has_registry, open_files, rotate_keys
 from outfitter.app.serving import SeatMaker, run_gateway
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import Share
-from outfitter.app.watching import GatewayStatus, ServerNumbers, follow_calls, read_status
+from outfitter.app.watching import GatewayStatus, follow_calls, read_status
 from outfitter.app.workers import run_worker, run_workers
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Outfit",
     "Passbook",
     "SeatMaker",
-    "ServerNumbers",
     "Settings",
     "Share",
     "Started",
@@ -46,7 +45,6 @@ __all__ = [
     "open_files",
     "open_local_api",
     "open_passes",
-    "open_registry",
     "plan_of",
     "program_register",
     "read_catalog",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,7 +31,9 @@ class KnownTokens:
 
     def find(self, token: str) -> TokenRecord | None:
         """The valid record of a token; None for anything else."""
-        record = self.records.get(hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest())
+        from outfitter.gateway import token_digest
+
+        record = self.records.get(token_digest(token))
         return record if record is not None and record.is_valid(datetime.now(UTC)) else None
 
 

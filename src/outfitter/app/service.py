@@ -21,13 +21,13 @@ import anyio.to_thread
 
 from outfitter.app.first_start import import_tokens
 from outfitter.app.following import Applied, follow_folder, state_of
-from outfitter.app.groups import the_one_in
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.passes import KnownTokens, Passes
 from outfitter.app.registry_place import DATABASE, KEYS, registry_url
 from outfitter.app.settings import Settings
 from outfitter.app.snapshot import Snapshot, read_snapshot, snapshot_age, write_snapshot
+from outfitter.basics import the_one_in
 from outfitter.catalog import Catalog
 from outfitter.errors import OutfitterError, StorageUnavailable
 from outfitter.storage import CatalogFolder, glance

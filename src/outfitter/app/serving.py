@@ -16,12 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from outfitter.app.first_start import token_book
-from outfitter.app.groups import the_one_in
 from outfitter.app.live import arm_plan, make_pool
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import ALONE, Share
+from outfitter.basics import the_one_in
 from outfitter.catalog import Catalog
 from outfitter.errors import OutfitterError, UnknownAgent
 from outfitter.resolution import RunPlan, resolve

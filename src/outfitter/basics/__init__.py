@@ -1,5 +1,6 @@
-"""The smallest words: names, secrets, provenance. No I/O, no third-party import."""
+"""The smallest words: names, secrets, provenance, the one error in a group. No I/O, no third-party import."""
 
+from outfitter.basics.groups import the_one_in
 from outfitter.basics.names import check_agent_name, check_server_name, quote, suggest
 from outfitter.basics.provenance import Level, Origin, Overruled, Sourced
 from outfitter.basics.secret import MASK, Secret, SecretRef, looks_sensitive
@@ -17,4 +18,5 @@ __all__ = [
     "looks_sensitive",
     "quote",
     "suggest",
+    "the_one_in",
 ]

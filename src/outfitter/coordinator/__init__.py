@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outfitter.coordinator.access.access import Access, open_access
-from outfitter.coordinator.access.copy import TokenTable
 from outfitter.coordinator.access.gateway import GatewayTokens
 from outfitter.coordinator.access.identity import LOCAL, Identity
 from outfitter.coordinator.access.keys import KeyTimes
@@ -17,10 +16,8 @@ from outfitter.coordinator.access.last_used import LastUsed
 from outfitter.coordinator.access.roles import ACTIONS, ROLES, Action, Role, Rule
 from outfitter.coordinator.access.tokens import EVERYWHERE, Scope, Tokens
 from outfitter.coordinator.access.verifier import JwtRules, JwtVerifier
-from outfitter.coordinator.blueprints import Blueprints
 from outfitter.coordinator.coordinator import Coordinator, open_coordinator
 from outfitter.coordinator.entries import Entries
-from outfitter.coordinator.events import EventLog
 from outfitter.coordinator.files import Difference, Exported, FilePlan, Files, Followed, Step
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.runs import Runs
@@ -29,11 +26,8 @@ from outfitter.coordinator.values import (
     Author,
     Draft,
     Page,
-    PastChange,
     RunFilter,
     Shown,
-    ShownRun,
-    ShownSession,
 )
 
 if TYPE_CHECKING:
@@ -50,12 +44,10 @@ __all__ = [
     "Access",
     "Action",
     "Author",
-    "Blueprints",
     "Coordinator",
     "Difference",
     "Draft",
     "Entries",
-    "EventLog",
     "Exported",
     "FilePlan",
     "Files",
@@ -69,17 +61,13 @@ __all__ = [
     "LiveCatalog",
     "Office",
     "Page",
-    "PastChange",
     "Role",
     "Rule",
     "RunFilter",
     "Runs",
     "Scope",
     "Shown",
-    "ShownRun",
-    "ShownSession",
     "Step",
-    "TokenTable",
     "Tokens",
     "describe",
     "make_api",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from outfitter.basics import the_one_in
 from outfitter.coordinator.blueprints import Blueprints
 from outfitter.coordinator.entries import Entries
 from outfitter.coordinator.events import EventLog
@@ -52,6 +53,4 @@ async def open_coordinator(
             yield coordinator
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as several:
-        if len(several.exceptions) == 1:
-            raise several.exceptions[0] from None
-        raise
+        raise the_one_in(several) from None

@@ -13,7 +13,7 @@ from outfitter.formats.document import read_document
 from outfitter.formats.migrate import Migration, Move, migrate
 from outfitter.formats.servers import read_entry, write_entry
 from outfitter.formats.squad import read_squad, write_squad
-from outfitter.formats.text import MAX_BYTES, Syntax, line_of, parse_text, pointer, render_text
+from outfitter.formats.text import MAX_BYTES, Syntax, line_of, lines_of, parse_text, pointer, render_text
 
 __all__ = [
     "MAX_BYTES",
@@ -25,6 +25,7 @@ __all__ = [
     "Syntax",
     "guess_client",
     "line_of",
+    "lines_of",
     "migrate",
     "parse_text",
     "pointer",

@@ -90,6 +90,19 @@ def find_line(text: str, path: Path, entries: Iterator[Entry]) -> int | None:
     return None
 
 
+def find_lines(text: str, paths: frozenset[Path], entries: Iterator[Entry]) -> dict[Path, int]:
+    """The lines of the first entries with these paths; the text is gone through once."""
+    lines: dict[Path, int] = {}
+    line, counted = 1, 0
+    for entry in entries:
+        if len(lines) == len(paths):
+            break
+        if entry.path in paths and entry.path not in lines:
+            line, counted = line + text.count("\n", counted, entry.at), entry.at
+            lines[entry.path] = line
+    return lines
+
+
 def shown_pointer(path: Path) -> str:
     """The pointer as it may stand in a message: on one line, and cut when long."""
     text = pointer(path)

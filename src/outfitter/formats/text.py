@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -33,6 +33,7 @@ __all__ = [
     "JsonObject",
     "Syntax",
     "line_of",
+    "lines_of",
     "parse_text",
     "pointer",
     "render_text",
@@ -92,6 +93,11 @@ def render_text(value: Mapping[str, object], syntax: Syntax) -> str:
     if syntax is Syntax.YAML:
         return _render_yaml(plain)
     return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def lines_of(data: str, paths: Collection[Path]) -> dict[Path, int]:
+    """The lines, from 1, of the keys or list elements at these paths of a JSON text, all in one pass."""
+    return positions.find_lines(data, frozenset(paths), jsonc.json_entries(data))
 
 
 def line_of(data: str, path: Sequence[str | int], syntax: Syntax) -> int | None:

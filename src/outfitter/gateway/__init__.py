@@ -2,7 +2,7 @@
 
 from outfitter.gateway.desk import Desk
 from outfitter.gateway.fast.guarded import Welcome
-from outfitter.gateway.gate import ADMIN, Gate, Page
+from outfitter.gateway.gate import ADMIN, Gate, Page, is_served, is_welcome
 from outfitter.gateway.http_front import HttpFront
 from outfitter.gateway.limits import Limits, Turnstile
 from outfitter.gateway.metrics import Metrics
@@ -10,11 +10,11 @@ from outfitter.gateway.opening import Watch, open_desk
 from outfitter.gateway.recorder import Recorder, open_recorder
 from outfitter.gateway.records import CallRecord, digest_of
 from outfitter.gateway.relaying import Relay
-from outfitter.gateway.seats import Seat, SeatBook
+from outfitter.gateway.seats import Seat
 from outfitter.gateway.serving import Address, holding, serving
 from outfitter.gateway.stdio_front import StdioFront
 from outfitter.gateway.steps.recording import Keeping
-from outfitter.gateway.tokens import TokenBook, TokenRecord, TokenSource
+from outfitter.gateway.tokens import TokenBook, TokenRecord, TokenSource, new_token, token_digest
 
 __all__ = [
     "ADMIN",
@@ -30,7 +30,6 @@ __all__ = [
     "Recorder",
     "Relay",
     "Seat",
-    "SeatBook",
     "StdioFront",
     "TokenBook",
     "TokenRecord",
@@ -40,7 +39,11 @@ __all__ = [
     "Welcome",
     "digest_of",
     "holding",
+    "is_served",
+    "is_welcome",
+    "new_token",
     "open_desk",
     "open_recorder",
     "serving",
+    "token_digest",
 ]

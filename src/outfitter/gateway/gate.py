@@ -6,7 +6,7 @@ Every refusal is the same for everyone: it tells nothing about which agents, ser
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -161,13 +161,27 @@ class Gate:
     def _check_host(self, host: str | None) -> None:
         if host is None:
             raise Turned(400, "a Host header is needed")
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if name.lower() not in {*_LOOPBACK, *self.hosts} and host.lower() not in self.hosts:
+        if not is_served(host, self.hosts):
             raise Turned(421, "this host is not served here")
 
     def _check_origin(self, origin: str | None) -> None:
-        if origin is None or origin in self.origins:
-            return
-        name = urlsplit(origin).hostname or ""
-        if name.lower() not in {"127.0.0.1", "localhost", "::1", *self.hosts}:
+        if origin is not None and not is_welcome(origin, self.hosts, self.origins):
             raise Turned(403, "this origin may not call here")
+
+
+def is_served(host: str, hosts: Collection[str]) -> bool:
+    """Whether a ``Host`` is loopback or one of these, which are written with or without a port."""
+    asked, served = host.lower(), {known.lower() for known in hosts}
+    name = asked if asked.endswith("]") else asked.rsplit(":", 1)[0]
+    return name in _LOOPBACK or name in served or asked in served
+
+
+def is_welcome(origin: str, hosts: Collection[str], origins: Collection[str]) -> bool:
+    """Whether pages of an ``Origin`` may call: it is allowed by name, or its host is served."""
+    if origin in origins:
+        return True
+    try:
+        name = urlsplit(origin).hostname or ""
+    except ValueError:
+        return False
+    return is_served(f"[{name}]" if ":" in name else name, hosts)

@@ -66,7 +66,12 @@ class TokenSource(Protocol):
         ...
 
 
-def digest(token: str) -> str:
+def new_token(ident: str) -> str:
+    """A token that nobody can guess; its id stands in it, so that people can tell which one it is."""
+    return f"{_PREFIX}_{ident}_{secrets.token_urlsafe(32)}"
+
+
+def token_digest(token: str) -> str:
     """What is kept instead of the token; it is random enough that nothing slower is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -87,9 +92,11 @@ class TokenBook:
         """A new token, in clear for this once, and what is kept of it."""
         self._load()
         ident = secrets.token_hex(4)
-        token = f"{_PREFIX}_{ident}_{secrets.token_urlsafe(32)}"
+        token = new_token(ident)
         ending = None if expires_at is None else expires_at.astimezone(UTC).isoformat()
-        record = TokenRecord(ident, digest(token), agent, datetime.now(UTC).isoformat(), server, run_id, label, ending)
+        record = TokenRecord(
+            ident, token_digest(token), agent, datetime.now(UTC).isoformat(), server, run_id, label, ending
+        )
         self._records[record.digest] = record
         self._save()
         return token, record
@@ -108,7 +115,7 @@ class TokenBook:
     def find(self, token: str, now: datetime | None = None) -> TokenRecord | None:
         """The valid record of a token; None for anything else."""
         self.look(time.monotonic())
-        record = self._records.get(digest(token))
+        record = self._records.get(token_digest(token))
         return record if record is not None and record.is_valid(now or datetime.now(UTC)) else None
 
     def look(self, now: float) -> int:

@@ -20,32 +20,6 @@ from yarl import URL
 from outfitter.coordinator import Office, Scope, make_api, open_access, open_coordinator
 from outfitter.storage import AuditStore, KeyRing, SqliteAudit, open_database
 
-CONTEXT_STORE: dict[str, Any] = {
-    "id": "context-store",
-    "name": "Context Store",
-    "description": "Document storage for agent context",
-    "url": "http://localhost:9501/mcp",
-    "header_schema": {
-        "X-Context-Namespace": {
-            "type": "string",
-            "description": "Namespace for document isolation",
-            "required": True,
-        },
-        "X-Context-Scope-Filters": {
-            "type": "json",
-            "description": "JSON object with scope filters (e.g., root_session_id)",
-            "required": False,
-        },
-        "X-API-Key": {
-            "type": "string",
-            "description": "API key for authentication",
-            "required": False,
-            "sensitive": True,
-        },
-    },
-    "default_headers": {"X-Context-Namespace": "default"},
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -20,7 +20,8 @@ from schemathesis import GenerationMode
 from schemathesis import checks as known_checks
 
 from outfitter.coordinator import ROUTES
-from tests.coordinator.api.kit import CONTEXT_STORE, Served, service
+from tests.coordinator.api.kit import Served, service
+from tests.coordinator.document4 import CONTEXT_STORE
 
 BOUNDED = settings(
     max_examples=5,

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.coordinator.api.kit import CONTEXT_STORE, Reply, Served
+from tests.coordinator.api.kit import Reply, Served
+from tests.coordinator.document4 import CONTEXT_STORE
 
 pytestmark = pytest.mark.anyio
 

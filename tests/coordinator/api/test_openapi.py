@@ -14,7 +14,8 @@ import pytest
 from openapi_spec_validator import validate
 
 from outfitter.coordinator import ACTIONS, ROUTES, describe
-from tests.coordinator.api.kit import CONTEXT_STORE, Served
+from tests.coordinator.api.kit import Served
+from tests.coordinator.document4 import CONTEXT_STORE
 
 pytestmark = pytest.mark.anyio
 DOCUMENT = Path(__file__).parents[3] / "docs" / "api.md"

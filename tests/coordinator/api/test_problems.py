@@ -12,7 +12,8 @@ import pytest
 from outfitter import errors
 from outfitter.coordinator import STATUSES
 from outfitter.formats import Syntax, line_of
-from tests.coordinator.api.kit import CONTEXT_STORE, Served, service
+from tests.coordinator.api.kit import Served, service
+from tests.coordinator.document4 import CONTEXT_STORE
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.coordinator.api.kit import CONTEXT_STORE, Served, files_with, names_in, service
+from tests.coordinator.api.kit import Served, files_with, names_in, service
+from tests.coordinator.document4 import CONTEXT_STORE
 
 pytestmark = pytest.mark.anyio
 

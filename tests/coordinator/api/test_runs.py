@@ -11,7 +11,8 @@ import pytest
 
 from outfitter.coordinator import Scope
 from outfitter.storage import SqliteAudit
-from tests.coordinator.api.kit import CONTEXT_STORE, Served, service
+from tests.coordinator.api.kit import Served, service
+from tests.coordinator.document4 import CONTEXT_STORE
 
 pytestmark = pytest.mark.anyio
 

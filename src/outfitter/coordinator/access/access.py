@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from outfitter.basics import the_one_in
 from outfitter.coordinator.access.copy import TokenCopy, TokenTable, ends_of, has_token_shape
 from outfitter.coordinator.access.gateway import GatewayTokens
 from outfitter.coordinator.access.identity import LOCAL, Identity
@@ -117,4 +118,4 @@ async def open_access(
                 tasks.cancel_scope.cancel()
     except BaseExceptionGroup as several:
         # An error of the block itself leaves it as it was raised.
-        raise several.exceptions[0] if len(several.exceptions) == 1 else several from None
+        raise the_one_in(several) from None

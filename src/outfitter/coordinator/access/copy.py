@@ -6,7 +6,6 @@ token: only what ``storage`` keeps, which is digests.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 from collections.abc import AsyncGenerator
@@ -17,6 +16,7 @@ import anyio
 
 from outfitter.coordinator.access.times import as_seconds
 from outfitter.errors import StorageUnavailable
+from outfitter.gateway import token_digest
 from outfitter.storage import TokenRecord
 
 _SHAPE = re.compile(r"oft_[a-z0-9]{1,32}_[A-Za-z0-9_-]{43}", re.ASCII)
@@ -53,11 +53,6 @@ def has_token_shape(text: str) -> bool:
     return _SHAPE.fullmatch(text) is not None
 
 
-def digest(token: str) -> str:
-    """What is kept instead of the token; it is random enough that nothing slower is needed."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def ends_of(record: TokenRecord) -> float:
     """When a token ends by itself, in seconds since 1970."""
     return as_seconds(record.expires_at)
@@ -85,7 +80,7 @@ class TokenCopy:
         """The record of a token that is valid at this moment; None for anything else."""
         if not has_token_shape(token):
             return None
-        asked = digest(token)
+        asked = token_digest(token)
         # Nobody chooses a digest, so the time a lookup takes says nothing about a token.
         record = self._records.get(asked)
         if record is None or not hmac.compare_digest(record.digest, asked):

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from outfitter.basics import check_agent_name, check_server_name, quote
-from outfitter.coordinator.access.copy import TokenCopy, digest
+from outfitter.coordinator.access.copy import TokenCopy
 from outfitter.coordinator.access.roles import ROLES, Role, is_role
 from outfitter.coordinator.access.times import as_text
 from outfitter.errors import AlreadyExists, Invalid, NotFound
+from outfitter.gateway import new_token, token_digest
 from outfitter.storage import TokenRecord
 
 FIRST = "first"
@@ -92,8 +93,8 @@ class Tokens:
         return token
 
     def _make(self, token_id: str, role: Role, by: str, label: str) -> tuple[str, TokenRecord]:
-        token = f"oft_{token_id}_{secrets.token_urlsafe(32)}"
-        return token, TokenRecord(token_id, digest(token), role, as_text(self.clock()), by, label)
+        token = new_token(token_id)
+        return token, TokenRecord(token_id, token_digest(token), role, as_text(self.clock()), by, label)
 
     async def _add(self, record: TokenRecord) -> None:
         await self.copy.table.add(record)

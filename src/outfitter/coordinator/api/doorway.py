@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from outfitter.coordinator.api.problems import Turned
+from outfitter.gateway import is_served, is_welcome
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _HOST = re.compile(rb"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _MOST_HEADERS = 100
 _LONGEST_HEADERS = 16 * 1024
@@ -32,7 +31,7 @@ class Doorway:
 
     def __init__(self, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
         """Loopback is served always; ``hosts`` are more names, with or without a port."""
-        self._hosts = frozenset(host.lower() for host in hosts)
+        self._hosts = frozenset(hosts)
         self._origins = frozenset(origins)
 
     def check(self, headers: RawHeaders) -> dict[bytes, bytes]:
@@ -47,22 +46,15 @@ class Doorway:
             raise Turned(431, "headers_too_large", "too many or too long headers")
         if hosts != 1 or _HOST.fullmatch(given[b"host"]) is None:
             raise Turned(400, "bad_host", "one Host header with a name and perhaps a port is needed")
-        self._check_host(given[b"host"].decode("ascii").lower())
+        self._check_host(given[b"host"].decode("ascii"))
         if b"origin" in given:
             self._check_origin(given[b"origin"].decode("latin-1"))
         return given
 
     def _check_host(self, host: str) -> None:
-        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
-        if name not in _LOOPBACK and name not in self._hosts and host not in self._hosts:
+        if not is_served(host, self._hosts):
             raise Turned(421, "misdirected", "this host is not served here", hint="start it with --allow-host")
 
     def _check_origin(self, origin: str) -> None:
-        if origin in self._origins:
-            return
-        try:
-            name = urlsplit(origin).hostname or ""
-        except ValueError:
-            name = ""
-        if name not in {"127.0.0.1", "localhost", "::1", *self._hosts}:
+        if not is_welcome(origin, self._hosts, self._origins):
             raise Turned(403, "foreign_origin", "this origin may not call here", hint="allow it with --allow-origin")

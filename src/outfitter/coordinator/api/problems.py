@@ -12,10 +12,9 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import Response
 
-from outfitter.coordinator.api.lines import Trail, lines_of
 from outfitter.coordinator.api.models import Fault, Problem, UserShown
 from outfitter.errors import InUse, NotFound, OutfitterError, Refused, Unavailable, VersionConflict
-from outfitter.formats import pointer
+from outfitter.formats import lines_of, pointer
 
 PROBLEM = "application/problem+json"
 _INTERNAL = 500
@@ -116,7 +115,8 @@ def problem_of(error: OutfitterError, body: bytes = b"") -> Problem:
     """The error as a problem; ``body`` is the request's text, in which the places of faults are looked up."""
     status = STATUSES.get(error.code, _INTERNAL)
     inner = error.problems if isinstance(error, Refused) else ()
-    lines = lines_of(body, {one.trail for one in (error, *inner) if one.trail})
+    places = {one.trail for one in (error, *inner) if one.trail}
+    lines = lines_of(body.decode("utf-8", "replace"), places) if places else {}
     return Problem(
         type=type_of(error.code),
         title=HTTPStatus(status).phrase,
@@ -141,7 +141,7 @@ def of_content(problem: Problem, error: OutfitterError) -> Problem:
     return problem
 
 
-def _fault(error: OutfitterError, lines: Mapping[Trail, int]) -> Fault:
+def _fault(error: OutfitterError, lines: Mapping[tuple[str | int, ...], int]) -> Fault:
     return Fault(
         code=error.code,
         detail=error.message,
@@ -152,6 +152,6 @@ def _fault(error: OutfitterError, lines: Mapping[Trail, int]) -> Fault:
     )
 
 
-def _line(error: OutfitterError, lines: Mapping[Trail, int]) -> int | None:
+def _line(error: OutfitterError, lines: Mapping[tuple[str | int, ...], int]) -> int | None:
     given = getattr(error, "line", None)
     return given if isinstance(given, int) else lines.get(error.trail)
