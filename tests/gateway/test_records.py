@@ -214,7 +214,7 @@ def _call(outcome: Literal["done", "denied"] = "done", agent: str = "a", call_id
 async def test_numbers_stand_in_the_text_format_of_prometheus() -> None:
     metrics = Metrics()
     for outcome in OUTCOMES:
-        metrics.count(_call(outcome, agent='a"b'))
+        metrics.count('a"b', "s", outcome, 0.02)
     metrics.count_turned(401)
     lines = metrics.text().splitlines()
     assert 'outfitter_calls_total{agent="a\\"b",server="s",outcome="done"} 2' in lines
@@ -233,3 +233,26 @@ async def test_a_listener_that_does_not_keep_up_holds_nobody_up() -> None:
         assert heard[-1].call_id == "4999"
     recorder.record(_call())
     assert len(heard) == 1000
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_both_lanes_write_the_same_down(tmp_path: Path, era: str) -> None:
+    passing = {"call_id", "trace_id", "started_at", "duration", "lane", "token_id"}
+    written: dict[bool, list[dict[str, object]]] = {}
+    async with serve_http(Script("x")) as served:
+        for is_fast in (True, False):
+            folder = tmp_path / str(is_fast)
+            async with watched(folder, ruled(served.url), is_fast=is_fast) as running:
+                async with raw(running.address.url("a", "x")) as http:
+                    if era == "legacy":
+                        await http.handshake()
+                    call = http.modern if era == "modern" else http.legacy
+                    await call("tools/list")
+                    await call("tools/call", ECHO)
+                    await call("tools/call", {"name": "add", "arguments": {"b": "one", "a": 1}})
+                written[is_fast] = running.records()
+    assert [record["lane"] for record in written[True]] == ["fast", "fast"]
+    fast, full = (
+        [{k: v for k, v in r.items() if k not in passing} for r in written[is_fast]] for is_fast in (True, False)
+    )
+    assert fast == full

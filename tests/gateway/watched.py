@@ -66,9 +66,7 @@ async def watched(
     try:
         async with open_desk(make, None, lambda: Pool(patience=QUICK), watch=watch) as desk:
             gate = Gate(None, refuse_call=desk.refuse_call, on_turned=recorder.metrics.count_turned)
-            async with serving(
-                HttpFront(desk, gate), Address(port=0), record=recorder.record, is_fast=is_fast
-            ) as address:
+            async with serving(HttpFront(desk, gate), Address(port=0), is_fast=is_fast) as address:
                 yield Watched(address, desk, folder)
     finally:
         journal.close()

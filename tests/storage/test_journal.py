@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,3 +66,23 @@ def test_lines_that_are_written_while_others_are_read_are_not_lost(tmp_path: Pat
     journal.close()
     drain(tmp_path / "j", store)
     assert store.taken == [f"c{number}" for number in range(store.written)]
+
+
+def test_lines_that_find_no_room_are_told_apart_from_those_that_are_written(tmp_path: Path) -> None:
+    program = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from outfitter.storage import Journal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "journal = Journal(Path(sys.argv[1]))\n"
+        "journal.make_room()\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1050, resource.RLIM_INFINITY))\n"
+        "lines = [b'%099d\\n' % number for number in range(16)]\n"
+        "assert journal.append_each(lines) == 10\n"
+        "assert journal.append_each(lines[10:]) == 0\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "assert journal.append_each(lines[10:]) == 6\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=60)
+    (segment,) = tmp_path.iterdir()
+    assert segment.read_bytes().rstrip(b"\0") == b"".join(b"%099d\n" % number for number in range(16))

@@ -232,7 +232,7 @@ class _Run:
         gate = _gate(desk, self.options, self.news, self.source)
         aside = partial(self.source.aside, pages=frozenset(gate.pages))
         front = HttpFront(desk, gate, self.relay, aside)
-        async with serving(front, self.options.address, record=desk.recorder.record) as address:
+        async with serving(front, self.options.address) as address:
             start()
             await self.source.wait()
             self.news.begin(address)

@@ -6,8 +6,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from outfitter.gateway.records import CallRecord
-
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 Gauge = Callable[[], Mapping[tuple[str, ...], float]]
 """Values by labels, asked when somebody reads them."""
@@ -33,15 +31,15 @@ class Metrics:
     """Help, label names and source of everything that is looked up instead of counted."""
     _latency: dict[str, _Histogram] = field(default_factory=dict[str, _Histogram])
 
-    def count(self, record: CallRecord) -> None:
+    def count(self, agent: str, server: str, outcome: str, duration: float) -> None:
         """Count one call."""
-        key = (record.agent, record.server, record.outcome)
+        key = (agent, server, outcome)
         self.calls[key] = self.calls.get(key, 0) + 1
-        histogram = self._latency.get(record.server)
+        histogram = self._latency.get(server)
         if histogram is None:
-            histogram = self._latency[record.server] = _Histogram()
-        histogram.counts[bisect_left(BOUNDS, record.duration)] += 1
-        histogram.total += record.duration
+            histogram = self._latency[server] = _Histogram()
+        histogram.counts[bisect_left(BOUNDS, duration)] += 1
+        histogram.total += duration
 
     def count_turned(self, status: int) -> None:
         """Count one request that was turned away at the gate."""

@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +24,12 @@ import msgspec
 from outfitter.basics import Secret
 from outfitter.errors import OutfitterError
 from outfitter.gateway.metrics import Metrics
-from outfitter.gateway.records import CallRecord
+from outfitter.gateway.records import CallRecord, PlainLine
 from outfitter.storage import AuditStore, Journal, claim, drain, open_audit
 
 _log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(CallRecord).decode
 _MOST_WAITING = 1000
 _DRAIN_SECONDS, _MOST_SECONDS = 0.5, 8.0
 """How often records are moved; less and less often while the database is away."""
@@ -55,9 +56,24 @@ class Recorder:
         """Write a record down; only after that may its answer go out. StorageUnavailable when it cannot be written."""
         if self.journal is not None:
             self.journal.append(_encode(record) + b"\n")
-        self.metrics.count(record)
+        self.metrics.count(record.agent, record.server, record.outcome, record.duration)
         for waiting in self._listeners:
             waiting.append(record)
+
+    def record_plain(self, lines: Sequence[PlainLine]) -> int:
+        """Write the lines of plain calls down with one write; how many of them are written, the first ones."""
+        written = len(lines)
+        if self.journal is not None:
+            written = self.journal.append_each([each.line for each in lines])
+        count = self.metrics.count
+        for each in lines[:written]:
+            count(each.agent, each.server, each.outcome, each.duration)
+        if self._listeners:
+            for each in lines[:written]:
+                record = _decode(each.line)
+                for waiting in self._listeners:
+                    waiting.append(record)
+        return written
 
     @contextmanager
     def listening(self) -> Generator[deque[CallRecord]]:

@@ -7,12 +7,17 @@ are. Where the line goes is ``recording``; what is counted from it is ``metrics`
 from __future__ import annotations
 
 import hashlib
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 Result: TypeAlias = Literal["done", "tool_error", "failed", "denied", "unknown", "refused", "unavailable", "cancelled"]
 Lane: TypeAlias = Literal["full", "fast"]
+_PLAIN = (
+    b'{"call_id":"%b","trace_id":"%b",%b,"started_at":%.6f,"duration":%.6f,%b,"bytes_in":%d,"bytes_out":%d,'
+    b'"digest":"%b"}\n'
+)
+_DONE = b'"outcome":"done"'
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
@@ -56,6 +61,41 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defau
     """Kept only where the agent's rule says so, redacted."""
     result: msgspec.Raw | None = None
     """Kept only where the agent's rule says so, redacted."""
+
+
+class PlainLine(NamedTuple):
+    """The line of a plain call, newline included, and what is counted of it."""
+
+    line: bytes
+    agent: str
+    server: str
+    outcome: Result
+    duration: float
+
+
+class PlainLines(msgspec.Struct, frozen=True):
+    """The lines of all plain calls of one tool by one client, which differ in little: written without a record."""
+
+    agent: str
+    server: str
+    _shared: bytes
+
+    @classmethod
+    def of(cls, agent: str, token_id: str, run_id: str | None, *, shown: str, server: str, tool: str) -> PlainLines:
+        """Those of one client and one tool."""
+        known = {
+            "agent": agent, "token_id": token_id, "lane": "fast", "shown": shown, "server": server, "tool": tool,
+            "decision": "allow",
+        } | ({} if run_id is None else {"run_id": run_id})  # fmt: skip
+        return cls(agent, server, _encoder.encode(known)[1:-1])
+
+    def write(
+        self, call_id: bytes, times: tuple[float, float], outcome: Result, sizes: tuple[int, int], digest: str
+    ) -> PlainLine:
+        """One line. The times are when it began and how long it took, the sizes those of arguments and answer."""
+        said = _DONE if outcome == "done" else b'"outcome":"%b","code":"%b"' % ((outcome.encode(),) * 2)
+        line = _PLAIN % (call_id, call_id, self._shared, *times, said, *sizes, digest.encode())
+        return PlainLine(line, self.agent, self.server, outcome, times[1])
 
 
 def measure(arguments: object) -> tuple[int, str]:

@@ -21,7 +21,7 @@ import uvicorn
 
 from outfitter.errors import Forbidden, Invalid, Unavailable
 from outfitter.gateway.fast.guarded import GuardedProtocol, Welcome
-from outfitter.gateway.fast.lane import Lane, Record
+from outfitter.gateway.fast.lane import Lane
 from outfitter.gateway.http_front import HttpFront
 
 _DRAIN_SECONDS = 10
@@ -75,18 +75,14 @@ async def serving(
     front: HttpFront,
     address: Address,
     *,
-    record: Record | None = None,
     is_fast: bool = True,
     welcome: Welcome = WELCOME,
 ) -> AsyncGenerator[Address]:
-    """Answer on the port as long as the block lasts; Forbidden when strangers could come in without a token.
-
-    ``record`` is told of every call that the fast lane answers by itself.
-    """
+    """Answer on the port as long as the block lasts; Forbidden when strangers could come in without a token."""
     _refuse_strangers(address, is_open=front.gate.tokens is None)
     with ExitStack() as sockets:
         bound = sockets.enter_context(closing(_bind(address, is_shared=front.relay is not None)))
-        lane = Lane(front.desk, front.gate, record)
+        lane = Lane(front.desk, front.gate)
         protocol = _protocol(lane if is_fast else None, _within_files(welcome))
         places = [(_server(front, protocol, address), bound)]
         if front.relay is not None:

@@ -1,21 +1,24 @@
 """The call journal: lines that are safe against the death of the process before anyone hears the answer.
 
-Each process writes segments of its own, one ``pwrite`` per line. The disk has promised the room before a call begins,
-so a full disk stops calls before they happen, not records after. What follows the last newline of a segment is room
-that was reserved, or a line that was never finished: nobody got its answer. ``audit`` takes the lines from here.
+Each process writes segments of its own, one ``pwrite`` for the lines of a moment. The disk has promised the room before
+a call begins, so a full disk stops calls before they happen, not records after. What follows the last newline of a
+segment is room that was reserved, or a line that was never finished: nobody got its answer. ``audit`` takes the lines
+from here.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from outfitter.errors import StorageUnavailable
 
+_log = logging.getLogger(__name__)
 _SEGMENT_BYTES = 16 * 1024 * 1024
 _RESERVE_BYTES = 1024 * 1024
 _MARGIN_BYTES = 256 * 1024
@@ -45,15 +48,28 @@ class Journal:
 
     def append(self, line: bytes) -> None:
         """Write one whole line, newline included; StorageUnavailable, and no half line, when it cannot be."""
-        if self._end + len(line) > self._reserved:
-            self.make_room()
+        if not self.append_each([line]):
+            told = "the call was not recorded: the disk cannot be written to"
+            raise StorageUnavailable(told, where=str(self.folder))
+
+    def append_each(self, lines: Sequence[bytes]) -> int:
+        """Write whole lines with one write; how many of them stand there now, the first ones and no half one."""
+        data = lines[0] if len(lines) == 1 else b"".join(lines)
         try:
-            written = os.pwrite(self._file, line, self._end)
-        except OSError as error:
-            raise StorageUnavailable(f"the call was not recorded: {error.strerror}", where=str(self.folder)) from None
-        if written != len(line):
-            raise StorageUnavailable("the call was not recorded: the disk is full", where=str(self.folder))
-        self._end += written
+            if self._file < 0:
+                self.make_room()
+            while self._end + len(data) > self._reserved:
+                self._reserve()
+            written = os.pwrite(self._file, data, self._end)
+        except (OSError, StorageUnavailable) as error:
+            _log.error("calls are not recorded: %s", error)
+            return 0
+        if written == len(data):
+            self._end += written
+            return len(lines)
+        whole = data.count(b"\n", 0, written)
+        self._end += data.rfind(b"\n", 0, written) + 1
+        return whole
 
     def close(self) -> None:
         """Give back what was reserved; others may take the rest."""

@@ -10,25 +10,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 import anyio
 import msgspec
 
-from outfitter.errors import StorageUnavailable
-from outfitter.gateway.fast.envelopes import Result, read_answer, read_result, write_answer
+from outfitter.gateway.fast.envelopes import Result, read_answer, read_result, size_of_result, write_answer
 from outfitter.gateway.fast.lane import Lane, Passage, Way
 from outfitter.gateway.fast.upstreams import Adopted, Upstream
-from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
-from outfitter.gateway.records import CallRecord, measure
+from outfitter.gateway.records import PlainLine, measure
 from outfitter.gateway.records import Result as Outcome
 from outfitter.gateway.visits import Visit
 from outfitter.upstream import Begun, Message
 
 MOST_COLLECTED = 16 * 1024 * 1024
 _HANDED_SECONDS = 0.05
-_UNRECORDED = Rejected("the call was not recorded", rpc_code=UPSTREAM_UNAVAILABLE, data={"code": "not_recorded"})
 _encode = msgspec.json.Encoder().encode
 
 
@@ -111,6 +108,7 @@ class FastCall:
             self._known.__enter__()
         self.request_id = ticket.link.next_id()
         self.lane.taken += 1
+        self.lane.under_way += 1
         if ticket.pipe is not None:
             data = ticket.write(self.request_id, bytes(passage.envelope.params.arguments))
             self.piped = ticket.pipe.begin(self.request_id, data)
@@ -173,12 +171,14 @@ class FastCall:
             return False
         now = time.monotonic()
         self._leave(now, is_good=True)
-        try:
-            self._note(now, "tool_error" if result.has_failed else "done", len(body))
-        except StorageUnavailable:
-            body = _encode({"jsonrpc": "2.0", "id": ident, "error": rpc_error(_UNRECORDED)})
-        self._host.answer(self, body, now)
+        lane = self.lane
+        line = self._line(now, "tool_error" if result.has_failed else "done", size_of_result(ident, body))
+        lane.endings.add(self, ident, body, line, now, is_last=not lane.under_way)
         return True
+
+    def answer(self, body: bytes, now: float) -> None:
+        """Send the answer, now that it is written down."""
+        self._host.answer(self, body, now)
 
     # ── ending ──
 
@@ -218,8 +218,7 @@ class FastCall:
             return
         now = time.monotonic()
         self._leave(now, is_good=False)
-        with suppress(StorageUnavailable):  # nobody waits for the answer any more
-            self._note(now, "cancelled", 0)
+        self.lane.desk.recorder.record_plain([self._line(now, "cancelled", 0)])
         if self.upstream is not None:
             self.upstream.on_change = None
             self.upstream.is_whole = False
@@ -232,23 +231,15 @@ class FastCall:
     def _leave(self, now: float, *, is_good: bool) -> None:
         """Give the link back and count the call out."""
         self.is_over = True
+        self.lane.under_way -= 1
         if self._known is not None:
             self._known.__exit__(None, None, None)
         ticket = self.passage.ticket
         ticket.use.under_way -= 1
         ticket.connection.give_back(now, is_good=is_good)
 
-    def _note(self, now: float, outcome: Outcome, size: int) -> None:
-        passage, item = self.passage, self.passage.ticket.item
-        principal, lane = passage.principal, self.lane
-        call_id, duration = lane.call_id(), now - self.started
+    def _line(self, now: float, outcome: Outcome, size: int) -> PlainLine:
+        passage, duration = self.passage, now - self.started
         bytes_in, digest = measure(passage.arguments)
-        lane.note(
-            CallRecord(
-                call_id=call_id, trace_id=call_id, agent=principal.agent, token_id=principal.token_id,
-                started_at=time.time() - duration, duration=duration, outcome=outcome, lane="fast",
-                shown=passage.envelope.params.name, server=item.alias, tool=item.name, run_id=principal.run_id,
-                decision="allow", code="" if outcome == "done" else outcome, bytes_in=bytes_in, bytes_out=size,
-                digest=digest,
-            )
-        )  # fmt: skip
+        lines = passage.ticket.lines_of(passage.principal)
+        return lines.write(self.lane.call_id(), (time.time() - duration, duration), outcome, (bytes_in, size), digest)

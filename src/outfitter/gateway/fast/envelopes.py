@@ -20,6 +20,8 @@ _ID_BEGINS = b'-0123456789"'
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_ANSWER = b'{"jsonrpc":"2.0","id":%b,"result":%b}'
+_AROUND = len(_ANSWER % (b"", b""))
 _COMPLETE = (b"", b'"complete"')
 _TYPED = b'{"resultType":"complete",'
 _SIGNED = b',"_meta":' + _encode({f"{modern.META}serverInfo": modern.SERVER_INFO}) + b"}"
@@ -137,4 +139,9 @@ def write_answer(ident: Raw, era: Era, result: Result) -> bytes | None:
         raw = _encode(modern.dress("tools/call", members))
     else:
         raw = b"%b%b%b" % (b"{" if result.is_typed else _TYPED, raw[1:-1], _SIGNED)
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(ident), raw)
+    return _ANSWER % (bytes(ident), raw)
+
+
+def size_of_result(ident: Raw, body: bytes) -> int:
+    """How long the result in a written response is."""
+    return len(body) - len(bytes(ident)) - _AROUND

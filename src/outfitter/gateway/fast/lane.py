@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
@@ -19,17 +19,16 @@ from outfitter.errors import StorageUnavailable
 from outfitter.gateway import modern
 from outfitter.gateway.desk import Desk
 from outfitter.gateway.fast.doors import Door, Doors, Headers
+from outfitter.gateway.fast.endings import Endings
 from outfitter.gateway.fast.envelopes import Envelope, read_call
 from outfitter.gateway.fast.heads import Heads
 from outfitter.gateway.fast.tickets import UNUSUAL, Key, Ticket, TicketBook, modern_meta
 from outfitter.gateway.gate import Gate
-from outfitter.gateway.records import CallRecord
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import Visit
 from outfitter.policy import Allow, judge
 from outfitter.upstream import Era, Message
 
-Record = Callable[[CallRecord], None]
 _LONG_META = 2048
 _MOST_METAS = 1024
 _MOST_WAYS = 4096
@@ -76,11 +75,10 @@ class Passage(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """The fast lane of one gateway. ``record`` is called before the last byte of each answer goes out."""
+    """The fast lane of one gateway."""
 
     desk: Desk
     gate: Gate
-    record: Record | None = None
     doors: Doors = field(init=False)
     tickets: TicketBook = field(init=False)
     ways: Heads[Way] = field(default_factory=lambda: Heads[Way](_MOST_WAYS))
@@ -89,11 +87,12 @@ class Lane:
     handed: int = 0
     """How many of them went on in the full lane."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
-    note: Record = field(init=False)
-    """Writes a call down."""
+    endings: Endings = field(init=False)
+    under_way: int = 0
+    """How many calls are in it now."""
     _metas: dict[bytes, tuple[Message, Visitor]] = field(default_factory=dict[bytes, tuple[Message, Visitor]])
     _nobody: Nobody = field(default_factory=Nobody)
-    _mark: str = field(default_factory=lambda: secrets.token_hex(8))
+    _mark: bytes = field(default_factory=lambda: secrets.token_hex(8).encode())
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def __post_init__(self) -> None:
@@ -101,11 +100,11 @@ class Lane:
         self.gate = replace(self.gate, refuse_call=None, on_turned=None)
         self.doors = Doors(self.gate)
         self.tickets = TicketBook(self.desk)
-        self.note = self.record or self.desk.recorder.record
+        self.endings = Endings(self.desk.recorder)
 
-    def call_id(self) -> str:
+    def call_id(self) -> bytes:
         """An id that no other call has; its digits are spread evenly, as it is a trace id that may be sampled by."""
-        return f"{self._mark}{next(self._numbers) * _SPREAD & _MASK:016x}"
+        return b"%b%016x" % (self._mark, next(self._numbers) * _SPREAD & _MASK)
 
     def way(self, url: bytes, headers: Headers, *, keep_alive: bool) -> Way | None:
         """The way in that a head describes; None when the full lane must look at it."""

@@ -22,8 +22,9 @@ from outfitter.gateway.fast.doors import Door
 from outfitter.gateway.fast.upstreams import Home
 from outfitter.gateway.forwarding import Forwarding
 from outfitter.gateway.limits import Use
+from outfitter.gateway.records import PlainLines
 from outfitter.gateway.views import Item, View
-from outfitter.gateway.visitors import Visitor
+from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.policy import Allow
 from outfitter.resolution import PlannedServer
 from outfitter.upstream import Connection, Era, HttpWire, Link, Message, StdioWire, mirrored_parameters
@@ -43,6 +44,8 @@ Key = tuple[Door, str, bytes]
 class Ticket:
     """How a call of one tool is sent. ``head`` and ``home`` are for HTTP, ``pipe`` is for stdio."""
 
+    shown: str
+    """The name that the client uses."""
     item: Item
     connection: Connection
     link: Link
@@ -60,6 +63,19 @@ class Ticket:
     head: bytes = b""
     home: Home | None = None
     pipe: StdioWire | None = None
+    _lines: tuple[Principal, PlainLines] | None = None
+
+    def lines_of(self, principal: Principal) -> PlainLines:
+        """How the calls of this tool by a client are written down."""
+        known = self._lines
+        if known is None or known[0] is not principal:
+            item = self.item
+            lines = PlainLines.of(
+                principal.agent, principal.token_id, principal.run_id,
+                shown=self.shown, server=item.alias, tool=item.name,
+            )  # fmt: skip
+            known = self._lines = principal, lines
+        return known[1]
 
     def borrow(self) -> bool:
         """Use the link; False when it is not the one that the ticket was made for, or cannot be used now."""
@@ -113,7 +129,7 @@ class TicketBook:
             return None
         ticket = self._tickets.get(key)
         if ticket is None or ticket.item is not item or not ticket.borrow():
-            ticket = self._draw(view, item, visitor, meta)
+            ticket = self._draw(view, key[1], item, visitor, meta)
         else:
             ticket.connection.give_back(0.0, is_good=False)
         if ticket is not None:
@@ -125,7 +141,7 @@ class TicketBook:
             self._tickets[key] = ticket
         return ticket
 
-    def _draw(self, view: View, item: Item, visitor: Visitor, meta: Message) -> Ticket | None:
+    def _draw(self, view: View, shown: str, item: Item, visitor: Visitor, meta: Message) -> Ticket | None:
         link, counted = _link_of(item), self.desk.turnstile.use_of(view.seat.plan)
         # A call that changes lanes would be counted twice by the second.
         if link is None or counted is None or _is_mirrored(item, visitor):
@@ -141,7 +157,7 @@ class TicketBook:
         rules = _rules_on_arguments(planned, item.name)
         if planned.closed_by(item.name) or not (rules or isinstance(planned.decide(item.name, {}), Allow)):
             return None
-        ticket = Ticket(item, item.line.connection, link, link.session_id, rules, body, *counted)
+        ticket = Ticket(shown, item, item.line.connection, link, link.session_id, rules, body, *counted)
         return ticket if self._route(ticket, visitor, dressed[1]) else None
 
     def _route(self, ticket: Ticket, visitor: Visitor, headers: Mapping[str, str]) -> bool:
