@@ -6,7 +6,6 @@ An answer is good, an honest error, or wrong. What was heard is kept as numbers,
 from __future__ import annotations
 
 import asyncio
-import random
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ _META = {"protocolVersion": _VERSION, "clientCapabilities": {}, "clientInfo": {"
 _OK, _UNKNOWN_VISIT = 200, 404
 _BUSY = frozenset({429, 503})
 _ANSWER_SECONDS = 60.0
+_MADE_UP_SECONDS = 10.0
 
 
 def mark_of(digest: str) -> int:
@@ -52,6 +52,21 @@ class Heard:
 
 
 @dataclass(slots=True)
+class Pace:
+    """When the next call is due, whoever makes it: a client that waits for its answer does not slow the others down."""
+
+    seconds: float = 0.0
+    """From call to call; 0 is as fast as it goes."""
+    _due: float = 0.0
+
+    async def turn(self) -> None:
+        """Wait for a turn; turns that nobody took are made up for, unless they are long past."""
+        now = asyncio.get_running_loop().time()
+        due = self._due = max(self._due + self.seconds, now - _MADE_UP_SECONDS)
+        await asyncio.sleep(max(0.0, due - now) if self.seconds else 0.0)
+
+
+@dataclass(slots=True)
 class Client:
     """One connection of one agent in one era; it comes again when it is lost, and begins a new visit when it must."""
 
@@ -60,18 +75,14 @@ class Client:
     server: str
     is_modern: bool
     heard: Heard
-    dice: random.Random
     _count: int = 0
     _visit: str = ""
     _streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def run(self, stop: asyncio.Event, seconds: float) -> None:
-        """Call until told to stop, so many seconds from call to call; 0 is as fast as it goes."""
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds * self.dice.random()
+    async def run(self, stop: asyncio.Event, pace: Pace) -> None:
+        """Call until told to stop, whenever it is this client's turn."""
         while not stop.is_set():
-            await asyncio.sleep(max(0.0, due - loop.time()) if seconds else 0.0)
-            due = max(due + seconds * (0.5 + self.dice.random()), loop.time() - 10 * seconds)
+            await pace.turn()
             await self.call()
         await self.close()
 
