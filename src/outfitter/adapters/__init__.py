@@ -8,7 +8,17 @@ rendered, its servers connected, its tools callable; every adapter stands on it.
 have none, over a ``conversation`` in the form of its API. An adapter's SDK is imported when a prompt is evaluated.
 """
 
+from outfitter.adapters.claude import (
+    ClaudeAgentSDKAdapter,
+    ClaudeAgentSDKClientConfig,
+    IsolationConfig,
+    NetworkPolicy,
+    SandboxConfig,
+)
 from outfitter.adapters.conversation import Conversation, Offer, ToolAnswer, ToolUse, Turn
+from outfitter.adapters.copilot import CopilotAdapter, CopilotAgent, CopilotClientConfig
+from outfitter.adapters.gateway import GatewayRoute
+from outfitter.adapters.litellm import LiteLLMAdapter, LiteLLMClientConfig
 from outfitter.adapters.loop import converse
 from outfitter.adapters.openai import OpenAIAdapter, OpenAIClientConfig
 from outfitter.adapters.outfit import Fitting, Limits, Outfit
@@ -17,15 +27,26 @@ from outfitter.adapters.response import MadeCall, PromptResponse, StopReason, Us
 
 __all__ = [
     "Adapter",
+    "ClaudeAgentSDKAdapter",
+    "ClaudeAgentSDKClientConfig",
     "Conversation",
+    "CopilotAdapter",
+    "CopilotAgent",
+    "CopilotClientConfig",
     "Fitting",
+    "GatewayRoute",
+    "IsolationConfig",
     "Limits",
+    "LiteLLMAdapter",
+    "LiteLLMClientConfig",
     "MadeCall",
+    "NetworkPolicy",
     "Offer",
     "OpenAIAdapter",
     "OpenAIClientConfig",
     "Outfit",
     "PromptResponse",
+    "SandboxConfig",
     "StopReason",
     "ToolAnswer",
     "ToolUse",

@@ -6,14 +6,15 @@ policies, events and undoing are those of ``outfit``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import anyio
 
 from outfitter.adapters.conversation import Conversation, Offer, Turn
 from outfitter.adapters.outfit import Outfit
-from outfitter.adapters.response import PromptResponse, StopReason, Usage
+from outfitter.adapters.response import PromptResponse, StopReason
+from outfitter.adapters.tally import Tally
 from outfitter.errors import InvalidArguments
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ async def converse(
     outfit: Outfit[T], conversation: Conversation, *, max_rounds: int = DEFAULT_ROUNDS
 ) -> PromptResponse[T]:
     """The response to the outfit's prompt; an OutfitterError when the provider fails."""
-    return await _Talk(outfit, conversation, max_rounds).go()
+    return await _Talk(outfit, conversation, Tally(outfit.limits, max_rounds)).go()
 
 
 @dataclass(slots=True)
@@ -33,9 +34,7 @@ class _Talk(Generic[T]):
 
     outfit: Outfit[T]
     conversation: Conversation
-    max_rounds: int
-    usage: Usage = field(default_factory=Usage)
-    rounds: int = 0
+    tally: Tally
     text: str = ""
     is_repaired: bool = False
 
@@ -59,15 +58,8 @@ class _Talk(Generic[T]):
 
     def _stop(self) -> PromptResponse[T] | None:
         """The response when nothing more may be begun."""
-        limits = self.outfit.limits
-        if limits.is_late:
-            return self._ended(StopReason.DEADLINE, "the deadline has passed")
-        spent = limits.overspent()
-        if spent is not None:
-            return self._ended(StopReason.BUDGET, spent)
-        if self.rounds >= self.max_rounds:
-            return self._ended(StopReason.ROUNDS, f"the model did not come to an end in {self.max_rounds} rounds")
-        return None
+        reached = self.tally.reached()
+        return None if reached is None else self._ended(*reached)
 
     async def _ask(self) -> Turn | PromptResponse[T]:
         outfit = self.outfit
@@ -76,11 +68,8 @@ class _Talk(Generic[T]):
             turn = await self.conversation.ask(Offer(outfit.tools(), outfit.rendered.structured_output))
         if turn is None:
             return self._ended(StopReason.DEADLINE, "the model did not answer before the deadline")
-        self.rounds += 1
-        self.usage += turn.usage
+        self.tally.take(turn.usage)
         self.text = turn.text
-        if outfit.limits.budget is not None:
-            outfit.limits.budget.spend_tokens(turn.usage.input_tokens, turn.usage.output_tokens)
         return turn
 
     def _end(self, turn: Turn) -> PromptResponse[T] | None:
@@ -98,5 +87,5 @@ class _Talk(Generic[T]):
             return None
 
     def _ended(self, reason: StopReason, detail: str = "", *, output: Any = None) -> PromptResponse[T]:  # noqa: ANN401 - the form's own type
-        made = tuple(self.outfit.made)
-        return PromptResponse(self.text, output, made, self.usage, self.rounds, reason, detail)
+        made, tally = tuple(self.outfit.made), self.tally
+        return PromptResponse(self.text, output, made, tally.usage, tally.rounds, reason, detail)

@@ -7,7 +7,7 @@ it connects when entered and lets every server go when left, also when it is can
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -26,6 +26,8 @@ from outfitter.tools import Budget, BudgetTracker, Deadline, ResourceRegistry, T
 
 T = TypeVar("T")
 McpMode: TypeAlias = Literal["bridge", "ignore"]
+Way: TypeAlias = McpMode | Literal["leave"]
+"""What is done with servers: connected here, left out, or left to an SDK that connects them itself."""
 _log = logging.getLogger(__name__)
 _IGNORED = "adapters.mcp_ignored"
 
@@ -35,10 +37,12 @@ class Fitting:
     """How an adapter fits out its prompts. A pool that is given must be open, and stays open."""
 
     adapter: str
-    mcp: McpMode = "bridge"
+    mcp: Way = "bridge"
     servers: tuple[MCPServer, ...] = ()
     pool: McpConnectionPool | None = None
     bridging: BridgeOptions = field(default_factory=BridgeOptions)
+    confine: Callable[[MCPServer], MCPServer] | None = None
+    """What every server is made before it is used, where it is to be held in bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ class Outfit(Generic[T]):
         self.session = session or Session()
         self.limits = limits
         self.made: list[MadeCall] = []
+        self.guests: tuple[Tool[Any, Any], ...] = ()
+        """Tools that somebody else runs and offers: a call of one is governed and recorded here all the same."""
         self.rendered: RenderedPrompt[T] = self._render()
         self.servers = self._chosen()
         """The servers whose tools are offered now; none when they are ignored."""
@@ -93,9 +99,10 @@ class Outfit(Generic[T]):
 
     def _chosen(self) -> tuple[MCPServer, ...]:
         fitting, prompted = self.fitting, self.rendered.mcps
-        if fitting.mcp == "bridge":
+        if fitting.mcp != "ignore":
             strict = self.prompt.template.strict_mcps
-            return join_servers(fitting.servers, prompted, adapter=fitting.adapter, is_strict=strict)
+            joined = join_servers(fitting.servers, prompted, adapter=fitting.adapter, is_strict=strict)
+            return joined if fitting.confine is None else tuple(map(fitting.confine, joined))
         if prompted:
             extra = {"event": _IGNORED, "context": {"count": len(prompted), "prompt": self.prompt.template.id}}
             _log.debug("%s: %d servers of '%s'", _IGNORED, len(prompted), self.prompt.template.id, extra=extra)
@@ -144,6 +151,8 @@ class Outfit(Generic[T]):
     async def _connect(self) -> None:
         """Connect the servers that are not connected yet; at the deadline nothing stays connected."""
         fitting = self.fitting
+        if fitting.mcp != "bridge":
+            return
         live = self._live or LiveServers((), session=self.session, pool=fitting.pool, options=fitting.bridging)
         known = {server.name for server in live.servers}
         missing = [server for server in self.servers if server.name not in known]
@@ -172,7 +181,8 @@ class Outfit(Generic[T]):
     def toolbox(self) -> Toolbox:
         """The tools with the surroundings they are called in."""
         own = self.rendered.toolbox(self.session, adapter=self.fitting.adapter).context
-        return Toolbox.of(self.tools(), own if self._live is None else _with_pool(own, self._live.pool))
+        context = own if self._live is None else _with_pool(own, self._live.pool)
+        return Toolbox.of((*self.tools(), *self.guests), context)
 
     async def call(self, use: ToolUse) -> ToolAnswer:
         """What the model is told about one call, which is governed and recorded like every call."""

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from outfitter.errors import Unavailable
+
 
 def items(value: object) -> list[dict[str, Any]]:
     """The objects of a list."""
@@ -24,6 +26,17 @@ def count(value: object, *path: str) -> int:
     for key in path:
         value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, int) else 0
+
+
+def read_answer(body: bytes, where: str) -> dict[str, Any]:
+    """The body of an answer; Unavailable when it is no JSON object."""
+    try:
+        read = json.loads(body)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise Unavailable("the model provider's answer is no JSON object", where=where)
+    return cast("dict[str, Any]", read)
 
 
 def read_arguments(written: object) -> dict[str, Any] | str:

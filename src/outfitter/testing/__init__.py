@@ -63,7 +63,8 @@ if TYPE_CHECKING:
 
     from outfitter.catalog import MCPServer
     from outfitter.testing.http_server import HttpServing
-    from outfitter.testing.model_endpoint import ModelRequest, ScriptedModel
+    from outfitter.testing.model_endpoint import ScriptedModel
+    from outfitter.testing.model_request import ModelRequest
 
 __all__ = [
     "BUILT_IN_TOOLS",

@@ -96,5 +96,30 @@ def _text_part(text: str) -> Json:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-WIRES: Mapping[str, Writer] = {"/chat/completions": _chat, "/responses": _responses}
+def _messages(turn: Answering, model: str, make_id: MakeId) -> Json:
+    blocks: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
+    # Arguments that are no JSON can be written in a stream only; here they stay the text that they are.
+    blocks += [
+        {"type": "tool_use", "id": make_id("toolu"), "name": call.name, "input": call.arguments}
+        for call in _called(turn)
+    ]
+    return {
+        "id": make_id("msg"),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": blocks,
+        "stop_reason": _stop(turn),
+        "stop_sequence": None,
+        "usage": {"input_tokens": turn.usage.input_tokens, "output_tokens": turn.usage.output_tokens},
+    }
+
+
+def _stop(turn: Answering) -> str:
+    if isinstance(turn, ModelCalls):
+        return "tool_use"
+    return "refusal" if turn.is_refusal else "max_tokens" if turn.is_cut else "end_turn"
+
+
+WIRES: Mapping[str, Writer] = {"/chat/completions": _chat, "/responses": _responses, "/messages": _messages}
 """How the answer is written, by the end of the path that was asked."""

@@ -10,15 +10,16 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from outfitter.adapters.chat import ChatConversation
-from outfitter.adapters.conversation import Conversation
+from outfitter.adapters.chat import CHAT
+from outfitter.adapters.exchange import ApiConversation
 from outfitter.adapters.forms import Json
 from outfitter.adapters.loop import DEFAULT_ROUNDS, converse
-from outfitter.adapters.openai.responses import ResponsesConversation
+from outfitter.adapters.openai.responses import RESPONSES
 from outfitter.adapters.outfit import Fitting, Limits, McpMode, Outfit
 from outfitter.adapters.port import run_blocking
+from outfitter.adapters.reading import read_answer
 from outfitter.adapters.response import PromptResponse
 from outfitter.adapters.servers import check_fitting
 from outfitter.bridge import BridgeOptions, McpConnectionPool
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _APIS = ("responses", "chat")
+_READY = ("input", "messages", "tools")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +112,9 @@ class OpenAIAdapter:
         fitting = Fitting(self.name, self.mcp, tuple(self.mcp_servers), self.pool, bridging)
         outfit = Outfit(prompt, fitting, session=session, limits=Limits.of(deadline, budget))
         async with self._connected() as client, outfit:
-            return await converse(outfit, self._conversation(client), max_rounds=self.max_rounds)
-
-    def _conversation(self, client: AsyncOpenAI) -> Conversation:
-        send = partial(self._send, client)
-        if self.api == "chat":
-            return ChatConversation(self.model, send, self.params)
-        return ResponsesConversation(self.model, send, self.params)
+            form = CHAT if self.api == "chat" else RESPONSES
+            conversation = ApiConversation(self.model, partial(self._send, client), form, self.params)
+            return await converse(outfit, conversation, max_rounds=self.max_rounds)
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[AsyncOpenAI]:
@@ -142,11 +140,20 @@ class OpenAIAdapter:
 
         from outfitter.adapters.openai.faults import understood
 
-        create: Any = client.chat.completions.create if self.api == "chat" else client.responses.create
+        api: Any = client.chat.completions if self.api == "chat" else client.responses
+        where = f"{self.name}, model '{self.model}'"
         try:
-            answer = await create(**request)
+            # The plain JSON is read here: making the SDK's objects of it would cost more than all the rest.
+            answer = await api.with_raw_response.create(**_as_body(request))
         except openai.OpenAIError as error:
             # The cause stays out: its text may quote the key.
-            where = f"{self.name}, model '{self.model}'"
             raise understood(error, where=where, key=client.api_key) from None
-        return cast("Json", answer.to_dict())
+        return read_answer(answer.content, where)
+
+
+def _as_body(request: Json) -> Json:
+    """The request with all that has its form already where the SDK does not look at it, item by item, every turn."""
+    ready = {name: request[name] for name in _READY if name in request}
+    needed = {"messages": []} if "messages" in ready else {}
+    rest = {name: value for name, value in request.items() if name not in ready}
+    return {**needed, **rest, "extra_body": {**ready, **rest.get("extra_body", {})}}

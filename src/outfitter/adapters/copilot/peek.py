@@ -1,0 +1,58 @@
+"""What do the servers offer that Copilot will connect? Asked for here first, by connections of our own.
+
+Copilot knows lists of tools to include and nothing else, so globs and exclusions are settled against the real lists. A
+server that cannot be connected is left out, or is an error, as with every other adapter. The connections are gone
+before Copilot makes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from outfitter.adapters.copilot.names import name_all
+from outfitter.adapters.copilot.servers import Told, tell
+from outfitter.bridge import BridgeOptions, LiveServers
+from outfitter.catalog import MCPServer
+from outfitter.errors import Invalid
+from outfitter.tools import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Peeked:
+    """The servers as Copilot is told of them, and their tools by the names that the model is shown."""
+
+    told: Told = field(default_factory=lambda: Told({}, {}))
+    tools: dict[str, Tool[Any, Any]] = field(default_factory=dict[str, Tool[Any, Any]])
+
+
+async def peek(servers: Sequence[MCPServer], bridging: BridgeOptions, taken: Sequence[str]) -> Peeked:
+    """What these servers offer; McpConnectionError as the bridge, Invalid or Conflict for names that cannot be."""
+    if not servers:
+        return Peeked()
+    live = LiveServers(servers, options=bridging)
+    await live.aconnect()
+    try:
+        found = {key: entry.tool for key, entry in live.tool_set.bridged.items()}
+        standing = [server for server in servers if server.name not in live.failures]
+        armed = await anyio.to_thread.run_sync(live.pool.arm, standing)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await live.adisconnect()
+    named = name_all(found, taken)
+    included = {server.name: [key.tool for key in found if key.server == server.name] for server in standing}
+    return Peeked(tell(standing, armed, included), {name: found[key] for name, key in named.items()})
+
+
+def joined(servers: Sequence[MCPServer], *more: Sequence[MCPServer]) -> tuple[MCPServer, ...]:
+    """Every server once; Invalid when two of one name differ, because Copilot would mix up their tools."""
+    known = {server.name: server for server in servers}
+    for server in (each for group in more for each in group):
+        if known.setdefault(server.name, server) != server:
+            message = f"server '{server.name}' of an agent differs from another of its name"
+            raise Invalid(message, where="copilot", hint="give one of them another name")
+    return tuple(known.values())
