@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
-from outfitter.coordinator import Author, Coordinator
-from outfitter.storage import Kind
+from outfitter.coordinator import Author, Claim, Coordinator, WorkOrder
+from outfitter.storage import Kind, TokenRecord
 
 ADMIN = Author("ada", is_admin=True)
 EDITOR = Author("eve")
@@ -155,6 +156,18 @@ async def fill(coordinator: Coordinator, *documents: tuple[Kind, dict[str, Any]]
 async def fill_document_4(coordinator: Coordinator) -> None:
     """Store the two servers and the agent whose blueprint document 4 prints."""
     await fill(coordinator, ("mcp-servers", CONTEXT_STORE), ("mcp-servers", ATLASSIAN), ("agents", RESEARCHER))
+
+
+def run_token(agent: str, run_id: str, seconds: float) -> TokenRecord:
+    """What is kept of a token of a run; nobody knows the token."""
+    assert seconds > 0
+    name = uuid.uuid4().hex
+    return TokenRecord(name, name, "agent", "2026-11-16T00:00:00.000000Z", "test", agent=agent, run_id=run_id)
+
+
+async def begin(coordinator: Coordinator, run_id: str, runner: str = "r1", **more: Any) -> WorkOrder:  # noqa: ANN401 - of a Claim
+    """A runner takes a run."""
+    return await coordinator.executions.begin(run_id, Claim(runner, **more), run_token, EDITOR)
 
 
 def headers_of(explained: Any, alias: str) -> dict[str, Any]:  # noqa: ANN401 - an explanation, as JSON

@@ -109,7 +109,7 @@ async def test_three_agents_share_a_server_with_different_scopes(coordinator: Co
         shown = json.loads(await coordinator.blueprints.of(name))
         assert shown["mcp_servers"]["kg"] == {"type": "http", "url": "http://localhost:9003/mcp/", "headers": headers}
     users = await coordinator.entries.users("mcp-servers", "neo4j")
-    assert [user.id for user in users] == ["global-analyst", "team-alpha-analyst", "team-beta-analyst"]
+    assert [user.id for user in users.items] == ["global-analyst", "team-alpha-analyst", "team-beta-analyst"]
 
 
 async def test_what_if_shows_before_and_after_and_stores_nothing(coordinator: Coordinator) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from outfitter.coordinator import Coordinator, open_coordinator
 from outfitter.errors import Invalid, InvalidDocument, InvalidHeader, OutfitterError, Refused, SsrfBlocked
-from outfitter.storage import KeyRing, open_database
+from outfitter.formats import pointer
+from outfitter.storage import KeyRing, Kind, open_database
 from outfitter.upstream import Guard
 from tests.coordinator.document4 import ADMIN, ATLASSIAN, EDITOR, agent, files_with, fill, server
 
@@ -214,3 +215,21 @@ async def test_two_spellings_are_one_header_and_the_later_wins(local: Coordinato
     (header,) = shown["headers"]
     assert (header["name"], header["value"]) == ("X-API-Key", "${LATER}")
     assert [other["value"] for other in header["overruled"]] == ["${ATLASSIAN_API_KEY}"]
+
+
+@pytest.mark.promise("API-PROVIDERS")
+async def test_a_secret_of_a_provider_that_nobody_has_is_refused_when_it_is_saved(local: Coordinator) -> None:
+    lost = {"$secret": "lost:key"}
+    use = {"x": {"url": "http://localhost:1/mcp", "headers": {"X-Key": lost}}}
+    documents: list[tuple[Kind, dict[str, Any], str]] = [
+        ("mcp-servers", server("s", default_headers={"X-Key": lost}), "/default_headers/X-Key"),
+        ("agents", agent("a", mcpServers=use), "/mcpServers/x/headers/X-Key"),
+    ]
+    for kind, document, place in documents:
+        with pytest.raises(OutfitterError) as caught:
+            await local.entries.create(kind, document, ADMIN)
+        assert (caught.value.message, pointer(caught.value.trail)) == ("no secret provider 'lost'", place)
+        assert caught.value.hint == "known: env, file, keyring, vault"
+    for known in ("bare-name", "env:KEY", "file:key", "keyring:a/b", "vault:a/b/c"):
+        fine = server(known.partition(":")[0], default_headers={"X-Key": {"$secret": known}})
+        await local.entries.create("mcp-servers", fine, ADMIN)

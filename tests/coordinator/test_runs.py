@@ -25,7 +25,7 @@ from outfitter.errors import (
     UnknownSession,
 )
 from outfitter.resolution import Supply, Want, arm, wants_of
-from outfitter.storage import KeyRing, open_database
+from outfitter.storage import Ending, KeyRing, open_database
 from outfitter.upstream import fetch_supply, make_providers
 from tests.coordinator.document4 import (
     ADMIN,
@@ -33,6 +33,7 @@ from tests.coordinator.document4 import (
     EDITOR,
     RUN,
     agent,
+    begin,
     files_with,
     fill,
     fill_document_4,
@@ -206,7 +207,8 @@ async def test_a_credential_is_held_in_memory_alone_and_forgotten_with_its_run(
         assert record is not None
         assert CANARY not in repr(record.plan)
         assert await _sent(coordinator, session) == CANARY
-    await coordinator.runs.finish(run.id, "done", EDITOR, result={"ok": True})
+    await begin(coordinator, run.id)
+    await coordinator.executions.finish(run.id, Ending(1, "done", {"ok": True}), EDITOR)
     assert CANARY not in repr(await coordinator.runs.plan_of(run.session_id))
     assert await _sent(coordinator, child.session_id) == CANARY, "the child's run goes on"
     name = "project-researcher"
@@ -287,14 +289,15 @@ async def test_a_run_is_stopped_once_whoever_asks(coordinator: Coordinator) -> N
     with pytest.raises(Conflict):
         await coordinator.runs.stop(pending.id, EDITOR)
     with pytest.raises(Conflict):
-        await coordinator.runs.begin(pending.id, EDITOR)
+        await begin(coordinator, pending.id)
     running = await coordinator.runs.start({"agent_name": "a"}, EDITOR)
-    assert (await coordinator.runs.begin(running.id, EDITOR)).state == "running"
+    assert (await begin(coordinator, running.id)).run.state == "running"
     states = [(await coordinator.runs.stop(running.id, EDITOR)).state for _ in range(2)]
     assert states == ["stopping", "stopping"]
     with pytest.raises(Conflict):
         await _start(coordinator, "a", parent_session_id=running.session_id)
-    assert (await coordinator.runs.finish(running.id, "failed", EDITOR, error={"code": "x"})).error == {"code": "x"}
+    ended = await coordinator.executions.finish(running.id, Ending(1, "failed", error={"code": "x"}), EDITOR)
+    assert ended.error == {"code": "x"}
     with pytest.raises(UnknownRun):
         await coordinator.runs.stop("nobody", EDITOR)
     with pytest.raises(AlreadyExists):

@@ -103,7 +103,10 @@ async def test_a_sealed_value_cannot_be_brought_along(local: Coordinator) -> Non
         await local.entries.create("mcp-servers", document, EDITOR)
 
 
-async def test_what_a_schema_declares_sensitive_later_is_masked_and_sealed_from_then_on(local: Coordinator) -> None:
+async def test_what_a_schema_declares_sensitive_later_is_masked_and_sealed_from_then_on(
+    coordinator: Coordinator,
+) -> None:
+    local = coordinator
     uses = {"x": {"ref": "atlassian", "headers": {"X-Jira-Projects": "ALPHA"}}}
     await fill(local, ("mcp-servers", ATLASSIAN), ("agents", agent("a", mcpServers=uses)))
     schema = {**ATLASSIAN["header_schema"], "X-Jira-Projects": {"type": "string", "sensitive": True}}
@@ -112,6 +115,11 @@ async def test_what_a_schema_declares_sensitive_later_is_masked_and_sealed_from_
     assert b"ALPHA" not in await local.blueprints.of("a")
     again, first = (await local.entries.history("agents", "a")).items
     assert "ALPHA" not in repr((again, first))
+    kept = await local.database.registry.changes()
+    assert "ALPHA" not in repr([(change.before, change.after) for change in kept if change.kind == "agents"])
+    past = await local.database.registry.past("agents", "a", 1)
+    assert past is not None
+    assert past.document["mcpServers"] == uses, "who rolls back has it still"
     sealed = frozenset({"/mcpServers/x/headers/X-Jira-Projects"})
     assert local.live.entries[User("agents", "a")].sealed == sealed
     told = [(event.kind, event.subject) for event in await local.events.after(2)]

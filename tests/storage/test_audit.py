@@ -205,6 +205,8 @@ def test_calls_are_found_by_agent_server_tool_and_outcome(tmp_path: Path, audit:
 def test_old_calls_go_in_small_pieces_the_oldest_first_and_numbers_are_not_used_again(audit: AuditStore) -> None:
     audit.take("s", 0, b"".join(line(number, started_at=number, server="s", duration=0.5) for number in range(1, 11)))
     assert audit.since(9.0) == [("s", "done", 0.5)] * 2
+    assert [call["call_id"] for call in audit.calls(1, 2, {"since": "8.5", "server": "s"})] == ["c9", "c10"]
+    assert audit.calls(wanted={"since": "11.0"}) == []
     assert [audit.remove_before(8.0, 3) for _ in range(4)] == [3, 3, 1, 0]
     assert idents(audit) == ["c8", "c9", "c10"]
     assert audit.remove_before(100.0) == 3

@@ -15,6 +15,7 @@ from outfitter.catalog.agents import (
 )
 from outfitter.catalog.catalog import Catalog
 from outfitter.catalog.entries import NO_AUTH, Auth, Auth0M2M, ClientCredentials, NoAuth, ServerEntry
+from outfitter.catalog.executors import EXECUTORS, Executor, ExecutorType
 from outfitter.catalog.headers import (
     MAX_TOTAL_BYTES,
     MAX_VALUE_BYTES,
@@ -44,6 +45,7 @@ from outfitter.catalog.transports import (
 
 __all__ = [
     "ALL_TOOLS",
+    "EXECUTORS",
     "MAX_TOTAL_BYTES",
     "MAX_VALUE_BYTES",
     "NOTHING_KEPT",
@@ -56,6 +58,8 @@ __all__ = [
     "ClientCredentials",
     "Effect",
     "EnvValue",
+    "Executor",
+    "ExecutorType",
     "HeaderSchema",
     "HeaderSetting",
     "HeaderSettings",

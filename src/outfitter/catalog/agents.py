@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from outfitter.basics import check_agent_name, check_server_name
+from outfitter.catalog.executors import Executor
 from outfitter.catalog.headers import HeaderSettings, check_settings
 from outfitter.catalog.servers import MCPServer
 from outfitter.catalog.tools import ALL_TOOLS, ToolFilter, ToolRule
@@ -95,6 +96,7 @@ class Agent:
     rules: tuple[ToolRule, ...] = ()
     budgets: Mapping[str, float] = field(default_factory=dict[str, float])
     records: RecordRule = NOTHING_KEPT
+    executor: Executor | None = None
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:

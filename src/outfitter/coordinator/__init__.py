@@ -18,9 +18,10 @@ from outfitter.coordinator.access.tokens import EVERYWHERE, Scope, Tokens
 from outfitter.coordinator.access.verifier import JwtRules, JwtVerifier
 from outfitter.coordinator.coordinator import Coordinator, open_coordinator
 from outfitter.coordinator.entries import Entries
+from outfitter.coordinator.executing import Claim, Executions, LeaseTimes, WorkOrder
 from outfitter.coordinator.files import Difference, Exported, FilePlan, Files, Followed, Step
 from outfitter.coordinator.live import LiveCatalog
-from outfitter.coordinator.runs import Runs
+from outfitter.coordinator.runs import RunOutfit, Runs
 from outfitter.coordinator.values import (
     MASK,
     Author,
@@ -44,10 +45,12 @@ __all__ = [
     "Access",
     "Action",
     "Author",
+    "Claim",
     "Coordinator",
     "Difference",
     "Draft",
     "Entries",
+    "Executions",
     "Exported",
     "FilePlan",
     "Files",
@@ -58,17 +61,20 @@ __all__ = [
     "JwtVerifier",
     "KeyTimes",
     "LastUsed",
+    "LeaseTimes",
     "LiveCatalog",
     "Office",
     "Page",
     "Role",
     "Rule",
     "RunFilter",
+    "RunOutfit",
     "Runs",
     "Scope",
     "Shown",
     "Step",
     "Tokens",
+    "WorkOrder",
     "describe",
     "make_api",
     "open_access",

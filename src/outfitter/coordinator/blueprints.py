@@ -13,11 +13,11 @@ from outfitter.catalog import Catalog, HeaderType, RunRequest
 from outfitter.coordinator.drafts import read_draft
 from outfitter.coordinator.keeping import check_kept
 from outfitter.coordinator.live import LiveCatalog
-from outfitter.coordinator.reading import check_plain, read_all
+from outfitter.coordinator.starting import read_asked
 from outfitter.coordinator.values import Draft
 from outfitter.coordinator.view import Change, View, unknown
 from outfitter.errors import InvalidRun, OutfitterError, Refused
-from outfitter.formats import pointer, read_run
+from outfitter.formats import pointer
 from outfitter.resolution import PlannedServer, RunPlan, blueprint, explain, resolve
 from outfitter.storage import User
 from outfitter.upstream import Guard
@@ -106,11 +106,10 @@ def _read_run(agent: str, document: Mapping[str, Any] | None) -> RunRequest | No
     """The run request, for this agent whether it says so or not."""
     if document is None:
         return None
-    check_plain(document)
     given = {"agent_name": agent, **document}
     if given["agent_name"] != agent:
         raise InvalidRun(f"the run is for another agent than '{agent}'").under("agent_name")
-    return read_all(given, lambda rest: read_run(rest, "run request"), "run request")
+    return read_asked(given).run
 
 
 def _told(view: View, agent: str, run: RunRequest | None) -> dict[str, Any]:

@@ -10,8 +10,10 @@ import anyio
 
 from outfitter.basics import the_one_in
 from outfitter.coordinator.blueprints import Blueprints
+from outfitter.coordinator.credentials import CredentialBook
 from outfitter.coordinator.entries import Entries
 from outfitter.coordinator.events import EventLog
+from outfitter.coordinator.executing import Executions, LeaseTimes
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.runs import Runs
 from outfitter.coordinator.starting import Fetch
@@ -28,28 +30,39 @@ class Coordinator:
     entries: Entries
     blueprints: Blueprints
     runs: Runs
+    executions: Executions
     events: EventLog
     audit: AuditStore | None = None
 
 
 @asynccontextmanager
 async def open_coordinator(
-    database: Database, *, guard: Guard | None = None, fetch: Fetch | None = None, audit: AuditStore | None = None
+    database: Database,
+    *,
+    guard: Guard | None = None,
+    fetch: Fetch | None = None,
+    audit: AuditStore | None = None,
+    times: LeaseTimes | None = None,
+    holder: str | None = None,
 ) -> AsyncGenerator[Coordinator]:
     """The coordinator of an open database; it follows changes until the block ends.
 
     ``guard`` says where servers may be, as for those who connect. ``fetch`` looks up variables and secrets, so that a
-    run which lacks one is refused; without it that is found by whoever connects.
+    run which lacks one is refused; without it that is found by whoever connects. ``times`` says how long runners may
+    be silent, ``holder`` where the credentials of runs are held that are started here.
     """
     rules = guard or Guard()
     live, events = LiveCatalog(database.registry), EventLog(database.events)
     await live.load()
-    entries, runs = Entries(database.registry, live, events, rules), Runs(database.runs, live, events, fetch)
-    coordinator = Coordinator(database, live, entries, Blueprints(live, rules), runs, events, audit)
+    entries, book = Entries(database.registry, live, events, rules), CredentialBook()
+    runs = Runs(database.runs, live, fetch, book, holder)
+    executions = Executions(database.executing, database.runs, database.runners, live, book, times or LeaseTimes())
+    coordinator = Coordinator(database, live, entries, Blueprints(live, rules), runs, executions, events, audit)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(live.run)
             tasks.start_soon(runs.run)
+            tasks.start_soon(executions.run)
             yield coordinator
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as several:

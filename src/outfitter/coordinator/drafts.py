@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from outfitter.basics import SecretRef
 from outfitter.catalog import Agent, Capability, Catalog, ClientCredentials, InlineServer, ServerEntry, ServerRef
 from outfitter.coordinator.commands import command_digest, command_faults
 from outfitter.coordinator.destinations import destination_fault
@@ -25,6 +27,7 @@ from outfitter.coordinator.reading import (
 from outfitter.coordinator.sensitive import (
     hidden_pointers,
     masks_in,
+    references_in,
     secrets_in_query,
     sensitive_pointers,
     trail_of,
@@ -35,7 +38,7 @@ from outfitter.coordinator.view import Change, View
 from outfitter.errors import Forbidden, InvalidDocument, InvalidServer, OutfitterError
 from outfitter.formats import pointer
 from outfitter.storage import Entry, Kind, User
-from outfitter.upstream import Guard
+from outfitter.upstream import Guard, make_providers
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -81,17 +84,40 @@ def read_draft(view: View, kind: Kind, document: object, name: str | None, guard
 
 def need_admin(before: Entry | None, after: Value | None, who: Author) -> None:
     """Refuse programs from anybody but an admin, to come and to go: what is started runs with the service's rights."""
+    if who.is_admin:
+        return
+    if (before is not None and before.kind == "agents") or isinstance(after, Agent):
+        _need_admin_for_executor(before, after)
+        return
     was = before is not None and isinstance(before.document.get("command"), str)
-    if not who.is_admin and (was or _starts_program(after)):
+    if was or (isinstance(after, ServerEntry) and command_digest(after) is not None):
         hint = "ask an admin; a remote server can be registered by any editor"
         raise Forbidden("only an admin registers, changes or deletes a server that starts a program", hint=hint)
 
 
-def _starts_program(value: Value | None) -> bool:
-    return isinstance(value, ServerEntry) and command_digest(value) is not None
+def _need_admin_for_executor(before: Entry | None, after: Value | None) -> None:
+    """Any editor may change the rest of an agent; what its runs are executed by is the admin's."""
+    old = None if before is None else read_stored("agents", before.id, before.document, before.approved)
+    was, is_ = (value if isinstance(value, Agent) else None for value in (old, after))
+    digests = [None if value is None else command_digest(value) for value in (was, is_)]
+    if digests == [None, None] or (was is not None and is_ is not None and was.executor == is_.executor):
+        return
+    hint = "ask an admin; an executor without a command and without env can be chosen by any editor"
+    raise Forbidden("only an admin sets, changes or removes an executor that starts a program", hint=hint)
+
+
+def _provider_faults(document: Mapping[str, Any]) -> Iterator[OutfitterError]:
+    """A reference to a provider that nobody has could never be filled: it is told now, and not to the first caller."""
+    known = make_providers({}, Path())
+    for trail, text in references_in(document):
+        provider = SecretRef.parse(text).provider
+        if provider not in known:
+            hint = f"known: {', '.join(sorted(name for name in known if name != 'default'))}"
+            yield InvalidDocument(f"no secret provider '{provider}'", source="", hint=hint).under(*trail)
 
 
 def _faults(value: Value, document: Mapping[str, Any], guard: Guard) -> Iterator[OutfitterError]:
+    yield from _provider_faults(document)
     if isinstance(value, ServerEntry):
         yield from command_faults(value)
         yield from _destination_faults(value, guard)
@@ -101,6 +127,8 @@ def _faults(value: Value, document: Mapping[str, Any], guard: Guard) -> Iterator
         yield InvalidDocument("a registry reads no files", source="", hint=hint).under("system_prompt_file")
     if isinstance(value, Capability):
         yield from _stray_faults(value, document)
+    else:
+        yield from command_faults(value)
     yield from _inline_faults(value, guard)
 
 

@@ -11,11 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from outfitter.catalog import ServerEntry
 from outfitter.coordinator.commands import command_digest
 from outfitter.coordinator.drafts import Read, need_admin, read_draft
 from outfitter.coordinator.events import EventLog
-from outfitter.coordinator.keeping import check_kept, resealed
+from outfitter.coordinator.keeping import check_kept, newly_judged, resealed
 from outfitter.coordinator.listing import Listing, Wanted, check_limit, is_plain, read_number
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.preconditions import expected_version
@@ -134,6 +133,15 @@ class Entries:
         found = await self._registry.changes(kind, name, after=after, limit=limit + 1, newest_first=True)
         if not found and not after:
             raise unknown(kind, name)
+        return self._changes_page(found, limit)
+
+    async def changes(self, *, cursor: str | None = None, limit: int = 50) -> Page[PastChange]:
+        """The changes of all entries, newest first."""
+        check_limit(limit)
+        after = read_number(cursor) or 0
+        return self._changes_page(await self._registry.changes(after=after, limit=limit + 1, newest_first=True), limit)
+
+    def _changes_page(self, found: Sequence[StoredChange], limit: int) -> Page[PastChange]:
         view = self._live.view
         following = str(found[limit - 1].seq) if len(found) > limit else None
         return Page(tuple(_show_change(view, change) for change in found[:limit]), following)
@@ -151,27 +159,34 @@ class Entries:
             stored = await self._put(writing, view, [read], who, restores=version)
         return await self._told("rollback", stored, who, writing.revision)
 
-    async def approve(self, name: str, if_match: str | None, who: Author) -> Shown:
-        """Allow the command that stands in this version of a stdio server to be started.
+    async def approve(self, name: str, if_match: str | None, who: Author, kind: Kind = "mcp-servers") -> Shown:
+        """Allow the command that stands in this version of a stdio server, or of an agent's executor, to be started.
 
         Forbidden unless an admin does it; PreconditionRequired and VersionConflict as in ``replace``: what is approved
         is what was looked at.
         """
         if not who.is_admin:
-            raise Forbidden("only an admin approves a command", where=f"mcp-servers/{name}")
+            raise Forbidden("only an admin approves a command", where=f"{kind}/{name}")
         async with self._writing(who) as (writing, view):
-            entry = view.entry("mcp-servers", name)
+            entry = view.entry(kind, name)
             expected_version(entry, if_match)
-            digest = command_digest(view.catalog.servers[name])
+            value = view.value(User(kind, name))
+            digest = None if value is None else command_digest(value)
             if digest is None:
-                raise InvalidServer("a remote server starts no program", where=f"mcp-servers/{name}")
-            stored = [await writing.approve("mcp-servers", name, digest)]
+                what = "a remote server" if kind == "mcp-servers" else "what executes its runs"
+                raise InvalidServer(f"{what} starts no program of its own", where=f"{kind}/{name}")
+            stored = [await writing.approve(kind, name, digest)]
         return await self._told("approve", stored, who, writing.revision)
 
-    async def users(self, kind: Kind, name: str) -> tuple[User, ...]:
-        """The entries that refer to this one."""
-        self._live.view.entry(kind, name)
-        return self._live.users_of(kind, name)
+    async def users(self, kind: Kind, name: str, *, cursor: str | None = None, limit: int = 100) -> Page[User]:
+        """The entries that refer to this one, by kind and id."""
+        check_limit(limit)
+        view = self._live.view
+        view.entry(kind, name)
+        users = sorted(view.users_of(User(kind, name)), key=_user_place)
+        found = [user for user in users if cursor is None or _user_place(user) > cursor][: limit + 1]
+        following = _user_place(found[limit - 1]) if len(found) > limit else None
+        return Page(tuple(found[:limit]), following)
 
     @asynccontextmanager
     async def _writing(self, who: Author) -> AsyncGenerator[tuple[Writing, View]]:
@@ -199,7 +214,12 @@ class Entries:
         _check(view, after, [change.name for change in changes])
         check_kept(view, after, reads, who)
         puts = [_as_put(read, after, restores) for read in reads]
-        return await writing.put_all((*puts, *resealed(after, reads)))
+        stored = await writing.put_all((*puts, *resealed(after, reads)))
+        for name in newly_judged(after, reads):
+            await writing.seal_past(
+                name.kind, name.id, lambda document, kind=name.kind: sensitive_pointers(kind, document, after.catalog)
+            )
+        return stored
 
     async def _told(self, action: str, stored: Sequence[Entry], who: Author, revision: int) -> Shown:
         """The first that was stored, once everybody in this process sees it; whoever listens is told of all."""
@@ -222,8 +242,8 @@ def show(view: View, entry: Entry) -> Shown:
     """The entry as it may be seen."""
     name = User(entry.kind, entry.id)
     pointers = hidden_pointers(entry, view.catalog)
-    value = view.catalog.servers.get(entry.id) if entry.kind == "mcp-servers" else None
-    digest = command_digest(value) if isinstance(value, ServerEntry) else None
+    value = view.value(name)
+    digest = None if value is None else command_digest(value)
     return Shown(
         kind=entry.kind,
         id=entry.id,
@@ -235,6 +255,11 @@ def show(view: View, entry: Entry) -> Shown:
         approved=None if digest is None else digest == entry.approved,
         users=len(view.users.get(name, ())),
     )
+
+
+def _user_place(user: User) -> str:
+    """Where a user stands in a list; also the cursor of what comes after it. No kind has a dot in it."""
+    return f"{user.kind}.{user.id}"
 
 
 def _refuse_twins(names: Sequence[User]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
-from outfitter.catalog import Capability, Catalog, JsonValue, ServerEntry
+from outfitter.catalog import Agent, Capability, Catalog, JsonValue, ServerEntry
 from outfitter.coordinator.commands import command_digest
 from outfitter.coordinator.entries import Entries, show
 from outfitter.coordinator.live import LiveCatalog
@@ -175,11 +175,11 @@ class Files:
         for server in servers:
             try:
                 if who is not None:
-                    await self.entries.approve(server.id, server.etag, who)
+                    await self.entries.approve(server.id, server.etag, who, server.kind)
                     continue
             except (NotFound, VersionConflict):  # somebody was faster: nobody has looked at what stands there now
                 pass
-            waiting.append(server.id)
+            waiting.append(server.id if server.kind == "mcp-servers" else f"{server.kind}/{server.id}")
         return tuple(waiting)
 
 
@@ -264,17 +264,28 @@ def _step(view: View, name: User, wanted: Mapping[str, JsonValue], catalog: Cata
         Difference(path, _shown(old, path, hidden), _shown(new, path, hidden))
         for path, old, new in _differences((), before, wanted)
     )
-    value = catalog.servers.get(name.id) if name.kind == "mcp-servers" else None
+    value = catalog.servers.get(name.id) if name.kind == "mcp-servers" else catalog.agents.get(name.id)
+    value = None if name.kind == "capabilities" else value
     return Step(name, "create" if stored is None else "update", differences, _command(value, stored))
 
 
-def _command(value: ServerEntry | None, stored: Value | None) -> str | None:
+def _command(value: ServerEntry | Agent | None, stored: Value | None) -> str | None:
     """The command line that nobody has approved yet."""
-    if value is None or command_digest(value) is None:
+    digest = None if value is None else command_digest(value)
+    if value is None or digest is None or (stored is not None and _is_approved(stored, digest)):
         return None
-    if isinstance(stored, ServerEntry) and stored.is_approved and command_digest(stored) == command_digest(value):
-        return None
-    return " ".join((value.server.command or "", *value.server.args))
+    if isinstance(value, ServerEntry):
+        return " ".join((value.server.command or "", *value.server.args))
+    executor = value.executor
+    return None if executor is None else " ".join((executor.command or executor.type, *executor.args))
+
+
+def _is_approved(stored: Value, digest: str) -> bool:
+    if command_digest(stored) != digest:
+        return False
+    if isinstance(stored, Agent):
+        return stored.executor is not None and stored.executor.is_approved
+    return isinstance(stored, ServerEntry) and stored.is_approved
 
 
 def _differences(trail: tuple[str, ...], before: object, after: object) -> Iterator[tuple[str, object, object]]:

@@ -59,6 +59,16 @@ def resealed(after: View, reads: Sequence[Read]) -> tuple[Put, ...]:
     return tuple(puts)
 
 
+def newly_judged(after: View, reads: Sequence[Read]) -> tuple[User, ...]:
+    """Whose earlier documents are to be looked through: what is sensitive in them is said anew by these changes."""
+    return after.affected_by([read.name for read in reads if _judges_anew(read)])
+
+
+def _judges_anew(read: Read) -> bool:
+    old = None if read.stored is None else read.stored.document.get("header_schema")
+    return read.stored is not None and old != read.document.get("header_schema")
+
+
 def _shown(entry: Entry, kept: frozenset[str], after: View) -> Iterator[OutfitterError]:
     for place in sorted(kept - sensitive_pointers(entry.kind, entry.document, after.catalog)):
         hint = f"{_NEW_VALUE}; or leave the header sensitive"

@@ -87,11 +87,12 @@ def with_id(kind: Kind, document: Document, name: str) -> dict[str, Any]:
 def read_stored(kind: Kind, name: str, document: Document, approved: str | None) -> Value:
     """The value of a stored document; a program to start is approved when its digest is the approved one."""
     value = _READERS[kind](document, name, f"{kind}/{name}")
-    if isinstance(value, ServerEntry):
-        digest = command_digest(value)
-        if digest is not None and digest != approved:
-            return replace(value, is_approved=False)
-    return value
+    digest = command_digest(value)
+    if digest is None or digest == approved:
+        return value
+    if isinstance(value, Agent) and value.executor is not None:
+        return replace(value, executor=replace(value.executor, is_approved=False))
+    return replace(value, is_approved=False) if isinstance(value, ServerEntry) else value
 
 
 def read_all(document: object, read: Callable[[object], T], source: str) -> T:

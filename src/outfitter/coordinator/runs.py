@@ -11,37 +11,44 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
 
 import anyio
 
 from outfitter.basics import Secret, SecretRef, quote
 from outfitter.coordinator.credentials import CredentialBook
-from outfitter.coordinator.events import EventLog
 from outfitter.coordinator.listing import check_limit, is_plain, read_number
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.plans import depth_of, read_plan, write_plan
-from outfitter.coordinator.sensitive import is_sensitive, masked
+from outfitter.coordinator.sensitive import is_sensitive
+from outfitter.coordinator.shown import show_run, tell_run
 from outfitter.coordinator.starting import (
     Asked,
     Fetch,
     check_depth,
+    faults_now,
     read_asked,
     resolve_run,
     resume_run,
     secrets_of,
 )
 from outfitter.coordinator.values import Author, Page, RunFilter, ShownRun, ShownSession
-from outfitter.errors import AlreadyExists, Conflict, InvalidRun, StorageUnavailable, UnknownRun, UnknownSession
+from outfitter.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidRun,
+    OutfitterError,
+    StorageUnavailable,
+    UnknownRun,
+    UnknownSession,
+)
 from outfitter.formats import pointer
-from outfitter.resolution import RunPlan, explain
+from outfitter.resolution import RUN_ID, SESSION_ID, RunPlan, explain
 from outfitter.storage import ENDED, RunRecord, RunState, SessionRecord
 from outfitter.storage import Runs as RunStore
 
-EndState: TypeAlias = Literal["stopped", "done", "failed", "lost"]
 _ANY = RunFilter()
 _PAUSE = 1.0
-_MAY_END: frozenset[RunState] = frozenset({"pending", "running", "stopping"})
+_GOING_ON: frozenset[RunState] = frozenset({"running", "stopping"})
 _STOPS: tuple[tuple[RunState, RunState], ...] = (("pending", "stopped"), ("running", "stopping"))
 
 
@@ -55,14 +62,27 @@ class _Above:
 
 
 @dataclass(frozen=True, slots=True)
+class RunOutfit:
+    """What a run is connected with: its blank plan with the credentials that are held, and what fills the rest.
+
+    ``faults`` says which of its servers are not connected, and why.
+    """
+
+    plan: RunPlan
+    runtime: Mapping[str, str]
+    faults: Mapping[str, OutfitterError]
+
+
+@dataclass(frozen=True, slots=True)
 class Runs:
     """The use cases of runs and sessions."""
 
     _store: RunStore
     _live: LiveCatalog
-    _events: EventLog
     _fetch: Fetch | None = None
     _book: CredentialBook = field(default_factory=CredentialBook)
+    holder: str | None = None
+    """Where credentials are held that are given here, for other processes on the same database."""
     clock: Callable[[], float] = time.monotonic
 
     async def start(self, document: object, who: Author) -> ShownRun:
@@ -82,7 +102,7 @@ class Runs:
 
     async def get(self, run_id: str) -> ShownRun:
         """One run; UnknownRun when there is none."""
-        return _show(await self._run(run_id))
+        return show_run(await self._run(run_id))
 
     async def list(self, wanted: RunFilter = _ANY, *, cursor: str | None = None, limit: int = 100) -> Page[ShownRun]:
         """Runs, newest first."""
@@ -94,7 +114,7 @@ class Runs:
         found = await self._store.list(
             agent=wanted.agent, states=states, session_id=wanted.session_id, before=before, limit=limit + 1
         )
-        return Page(tuple(_show(run) for run in found[:limit]), _following(found, limit))
+        return Page(tuple(show_run(run) for run in found[:limit]), _following(found, limit))
 
     async def stop(self, run_id: str, who: Author) -> ShownRun:
         """Ask a run to end: a pending one is stopped at once, a running one is stopping; Conflict when it has ended."""
@@ -107,20 +127,7 @@ class Runs:
         if run.state != "stopping":
             hint = "only a run that goes on can be stopped"
             raise Conflict(f"the run is {run.state}", where=f"runs/{run_id}", hint=hint)
-        return _show(run)
-
-    async def begin(self, run_id: str, who: Author) -> ShownRun:
-        """A pending run is running from now on; Conflict when somebody else was faster."""
-        await self._run(run_id)
-        return await self._move(run_id, {"pending"}, "running", who.name)
-
-    async def finish(
-        self, run_id: str, state: EndState, who: Author, *, result: object = None, error: object = None
-    ) -> ShownRun:
-        """A run has ended: its credentials are forgotten."""
-        await self._run(run_id)
-        record = await self._store.set_state(run_id, _MAY_END, state, result=result, error=error)
-        return await self._moved(record, who.name)
+        return show_run(run)
 
     async def session(self, session_id: str) -> ShownSession:
         """One session with its parent, its children and its plan explained; UnknownSession when there is none."""
@@ -148,6 +155,26 @@ class Runs:
     async def plan_of(self, session_id: str) -> RunPlan:
         """The blank plan of a session, with the credentials that are still held: for whoever connects."""
         return self._plan(await self._session(session_id))
+
+    async def outfit_of(self, run_id: str) -> RunOutfit:
+        """What a run that is executed now is connected with; UnknownRun when it is not begun, or has ended."""
+        run = await self._run(run_id)
+        session = await self._session(run.session_id)
+        catalog = self._live.catalog
+        agent = catalog.agents.get(run.agent_name)
+        if run.state not in _GOING_ON or session.run_id != run_id or agent is None:
+            raise UnknownRun(f"run {quote(run_id)} is not executed now")
+        plan = self._plan(session)
+        limits = replace(plan.agent, budgets=agent.budgets, records=agent.records)
+        runtime = {SESSION_ID: session.id, RUN_ID: run_id, **run.given}
+        return RunOutfit(replace(plan, agent=limits), runtime, faults_now(plan, catalog))
+
+    async def holder_of(self, *, run_id: str | None = None, session_id: str | None = None) -> str | None:
+        """Where the credentials of a run, or of the run of a session, are held; None when there are none to hold."""
+        if session_id is not None:
+            run_id = (await self._session(session_id)).run_id
+        run = await self._run(run_id or "")
+        return None if run.state in ENDED else run.holder
 
     async def run(self) -> None:
         """Follow the runs until cancelled: the credentials of one that another process has ended are forgotten."""
@@ -212,26 +239,19 @@ class Runs:
         if record.id in self._book.runs(now):  # what another run was given is neither replaced nor dropped below
             raise AlreadyExists("a run of this id exists", where=f"runs/{record.id}")
         self._book.hold(record.id, held, now)
+        kept = replace(record, holder=self.holder if held else None)
         try:
-            stored = await self._store.add(record, session)
+            stored = await self._store.add(kept, session, tell_run(record.created_by, "created"))
         except BaseException:
             self._book.drop(record.id)
             raise
-        await self._tell("created", stored, stored.created_by)
-        return _show(stored)
+        return show_run(stored)
 
     async def _move(self, run_id: str, before: set[RunState], after: RunState, who: str) -> ShownRun:
-        return await self._moved(await self._store.set_state(run_id, before, after), who)
-
-    async def _moved(self, record: RunRecord, who: str) -> ShownRun:
+        record = await self._store.set_state(run_id, before, after, tell=tell_run(who))
         if record.state in ENDED:
             self._book.drop(record.id)
-        await self._tell(record.state, record, who)
-        return _show(record)
-
-    async def _tell(self, what: str, record: RunRecord, who: str) -> None:
-        data = {"agent": record.agent_name, "session_id": record.session_id, "state": record.state, "who": who}
-        await self._events.tell(f"run.{what}", f"runs/{record.id}", data)
+        return show_run(record)
 
     async def _run(self, run_id: str) -> RunRecord:
         found = await self._store.get(run_id) if is_plain(run_id) else None
@@ -263,25 +283,6 @@ def _record(asked: Asked, who: Author, plan: RunPlan, session_id: str) -> RunRec
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     head = (plan.run_id or "", asked.type, run.agent_name, run.prompt, session_id, now, who.name)
     return RunRecord(*head, headers, asked.parent_session_id, sealed=sealed)
-
-
-def _show(run: RunRecord) -> ShownRun:
-    return ShownRun(
-        id=run.id,
-        type=run.type,
-        agent_name=run.agent_name,
-        prompt=run.prompt,
-        session_id=run.session_id,
-        parent_session_id=run.parent_session_id,
-        state=run.state,
-        created_at=run.created_at,
-        created_by=run.created_by,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        mcp_headers=masked(run.mcp_headers, run.sealed),
-        result=run.result,
-        error=run.error,
-    )
 
 
 def _show_session(record: SessionRecord) -> ShownSession:

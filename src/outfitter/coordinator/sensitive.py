@@ -1,8 +1,9 @@
 """Which literals of a document nobody may see, and the document without them.
 
 Sensitive are: values of headers that the server's schema says so of, at every level that refers to it; values of
-undeclared headers whose name says so; the variables of a program; the secret of a sign-in. References (``${VAR}`` and
-``{"$secret": …}``) stay readable. Works on documents as they are written, so that old ones can be shown too.
+undeclared headers whose name says so; the variables of a program or an executor; the secret of a sign-in. References
+(``${VAR}`` and ``{"$secret": …}``) stay readable. Works on documents as they are written, so that old ones can be shown
+too.
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ def receivers(kind: Kind, document: Mapping[str, Any], trail: Trail, catalog: Ca
     """To whom the value in this place is sent: servers by id and address, as they are written."""
     if kind == "mcp-servers":
         return frozenset({(str(document.get("url")), str(_fields(document, "auth").get("token_url")))})
+    if trail[:1] == ("executor",):
+        executor = _fields(document, "executor")
+        return frozenset({tuple(str(executor.get(name)) for name in ("type", "command", "args"))})
     alias = trail[1] if len(trail) > 1 else ""
     found = {("", str(_fields(_fields(document, "mcpServers"), alias).get("url")))}
     for ref in _refs_of(document, alias, catalog):
@@ -95,6 +99,15 @@ def is_reference(value: object) -> bool:
     texts = [part for part in parts if isinstance(part, str)]
     defaults = [part.default for part in parts if isinstance(part, Variable) and part.default]
     return len(texts) < len(parts) and not defaults and all(_SCHEME.fullmatch(text) for text in texts)
+
+
+def references_in(document: Mapping[str, Any]) -> Iterator[tuple[Trail, str]]:
+    """Where the document says that a secret is kept elsewhere, and where that is: ``provider:name``."""
+    for place in _places(document):
+        if isinstance(place.value, Mapping):
+            text = cast("Mapping[str, object]", place.value).get("$secret")
+            if isinstance(text, str):
+                yield place.trail, text
 
 
 def secrets_in_query(url: str) -> tuple[str, ...]:
@@ -164,6 +177,7 @@ def _replaced(document: Mapping[str, Any], change: Callable[[_Place], object]) -
 def _places(document: Mapping[str, Any]) -> Iterator[_Place]:
     yield from _headers(document, "default_headers", ())
     yield from _variables(document, ())
+    yield from _variables(_fields(document, "executor"), ("executor",))
     auth = _fields(document, "auth")
     if "client_secret" in auth:
         yield _Place(("auth", "client_secret"), auth["client_secret"])

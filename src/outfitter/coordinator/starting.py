@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, cast
 import anyio
 
 from outfitter.basics import Secret, SecretRef
-from outfitter.catalog import Catalog, RunRequest, ServerEntry
-from outfitter.coordinator.commands import command_digest
+from outfitter.catalog import Agent, Catalog, RunRequest, ServerEntry
+from outfitter.coordinator.commands import command_digest, executor_problem
 from outfitter.coordinator.credentials import PROVIDER
 from outfitter.coordinator.reading import as_document, check_plain, read_all
 from outfitter.coordinator.values import MASK
@@ -91,8 +91,8 @@ async def resolve_run(catalog: Catalog, run: RunRequest, parent: RunPlan | None,
     if agent is None:
         raise unknown("agents", run.agent_name)
     plan = resolve(agent, catalog, run, parent)
-    forgotten = [problem for _, problem in _forgotten(plan)]
-    problems = [*_unapproved(plan), *forgotten, *await _unfilled(plan, fetch)]
+    forgotten = [problem for _, _, problem in _forgotten(plan)]
+    problems = [*_unapproved(plan, agent), *forgotten, *await _unfilled(plan, fetch)]
     _refuse(f"a run of agent '{agent.name}' cannot start", problems)
     return plan
 
@@ -109,9 +109,11 @@ async def resume_run(catalog: Catalog, run: RunRequest, plan: RunPlan, fetch: Fe
         problems.append(InvalidRun("a session keeps the headers it began with", where=SOURCE, hint=hint))
     entries = dict.fromkeys(server.entry_id for server in plan.servers.values() if server.entry_id is not None)
     problems += [unknown("mcp-servers", name) for name in entries if name not in catalog.servers]
-    problems += _withdrawn(plan, catalog)
+    problems += [problem for _, problem in _withdrawn(plan, catalog)]
+    unapproved = executor_problem(catalog.agents[plan.agent.name]) if plan.agent.name in catalog.agents else None
+    problems += [] if unapproved is None else [unapproved]
     held = dict(_refilled(plan, run))
-    problems += [problem for ref, problem in _forgotten(plan) if ref not in held]
+    problems += [problem for _, ref, problem in _forgotten(plan) if ref not in held]
     problems += await _unfilled(plan, fetch)
     _refuse(f"the session of agent '{plan.agent.name}' cannot go on", problems)
     return held
@@ -139,14 +141,26 @@ def secrets_of(run: RunRequest) -> frozenset[Secret]:
     return frozenset(secret for given in run.credentials.values() for secret in given.values())
 
 
-def _unapproved(plan: RunPlan) -> Iterator[OutfitterError]:
+def _unapproved(plan: RunPlan, agent: Agent) -> Iterator[OutfitterError]:
+    problem = executor_problem(agent)
+    if problem is not None:
+        yield problem
     for server in plan.servers.values():
         if server.definition.value.required and not server.is_approved:
             hint = f"an admin has to approve the command of server '{server.entry_id}'"
             yield NotApproved(f"server '{server.alias}' is required and its command is not approved", hint=hint)
 
 
-def _withdrawn(plan: RunPlan, catalog: Catalog) -> Iterator[OutfitterError]:
+def faults_now(plan: RunPlan, catalog: Catalog) -> dict[str, OutfitterError]:
+    """Why servers of a run that goes on are not connected any more: one problem for each alias."""
+    faults: dict[str, OutfitterError] = {}
+    for server in plan.servers.values():
+        if server.entry_id is not None and server.entry_id not in catalog.servers:
+            faults[server.alias] = unknown("mcp-servers", server.entry_id)
+    return {**{alias: problem for alias, _, problem in _forgotten(plan)}, **dict(_withdrawn(plan, catalog)), **faults}
+
+
+def _withdrawn(plan: RunPlan, catalog: Catalog) -> Iterator[tuple[str, OutfitterError]]:
     """Programs that the plan would start, and whose command is not the one that is approved now."""
     for server in plan.servers.values():
         entry = catalog.servers.get(server.entry_id or "")
@@ -155,14 +169,15 @@ def _withdrawn(plan: RunPlan, catalog: Catalog) -> Iterator[OutfitterError]:
             continue
         if not entry.is_approved or command_digest(entry) != planned:
             hint = f"start a new session, once an admin has approved the command of server '{server.entry_id}'"
-            yield NotApproved(f"the command of server '{server.alias}' is not approved any more", hint=hint)
+            message = f"the command of server '{server.alias}' is not approved any more"
+            yield server.alias, NotApproved(message, hint=hint)
 
 
-def _forgotten(plan: RunPlan) -> Iterator[tuple[SecretRef, OutfitterError]]:
-    """Headers that were given as a credential which nobody holds any more."""
+def _forgotten(plan: RunPlan) -> Iterator[tuple[str, SecretRef, OutfitterError]]:
+    """Headers that were given as a credential which nobody holds any more, each with its server's alias."""
     for alias, name, ref in _references(plan):
         message = f"server '{alias}': the credential for header '{name}' is not held any more"
-        yield ref, UnresolvedPlaceholder(message, hint="resume that session and give its credentials again")
+        yield alias, ref, UnresolvedPlaceholder(message, hint="resume that session and give its credentials again")
 
 
 async def _unfilled(plan: RunPlan, fetch: Fetch | None) -> list[OutfitterError]:

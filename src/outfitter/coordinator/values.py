@@ -100,6 +100,8 @@ class ShownRun:
     mcp_headers: Mapping[str, Any]
     result: Any
     error: Any
+    owner: str | None = None
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,9 @@
-"""HOW IT IS WRITTEN: catalog files, squad files, client configs. Text in, values out; no file is opened."""
+"""HOW IT IS WRITTEN: catalog files, squad files, client configs. Text in, values out; no file is opened.
+
+The configs of other programs are many, and most processes read none: they are loaded when one is.
+"""
+
+from typing import TYPE_CHECKING
 
 from outfitter.formats.agents import (
     prompt_file_of,
@@ -8,12 +13,15 @@ from outfitter.formats.agents import (
     write_agent,
     write_capability,
 )
-from outfitter.formats.clients import Client, ClientFile, ImportedServer, guess_client, read_client, write_client
 from outfitter.formats.document import read_document
+from outfitter.formats.executors import write_executor
 from outfitter.formats.migrate import Migration, Move, migrate
 from outfitter.formats.servers import read_entry, write_entry
 from outfitter.formats.squad import read_squad, write_squad
 from outfitter.formats.text import MAX_BYTES, Syntax, line_of, lines_of, parse_text, pointer, render_text
+
+if TYPE_CHECKING:
+    from outfitter.formats.clients import Client, ClientFile, ImportedServer, guess_client, read_client, write_client
 
 __all__ = [
     "MAX_BYTES",
@@ -42,5 +50,17 @@ __all__ = [
     "write_capability",
     "write_client",
     "write_entry",
+    "write_executor",
     "write_squad",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load what reads the configs of other programs on first use."""
+    if name not in __all__:
+        raise AttributeError(f"module 'outfitter.formats' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = getattr(import_module("outfitter.formats.clients"), name)
+    globals()[name] = value
+    return value

@@ -20,6 +20,7 @@ from outfitter.catalog import (
     ToolRule,
 )
 from outfitter.errors import InvalidDocument, InvalidServer
+from outfitter.formats.executors import read_executor, write_executor
 from outfitter.formats.servers import (
     DEFINITION_FIELDS,
     read_choice,
@@ -57,6 +58,7 @@ _AGENT_FIELDS = frozenset(
         "rules",
         "budgets",
         "records",
+        "executor",
     ]
 )
 _CAPABILITY_FIELDS = frozenset({"name", "description", "text", "mcpServers"})
@@ -86,6 +88,7 @@ def read_agent(value: object, stem: str, source: str, prompt: str | None = None)
         rules=read_items(fields, "rules", _read_rule),
         budgets=read_each(fields, "budgets", _read_budget),
         records=_read_records(fields),
+        executor=read_executor(fields),
         source=source,
     )
 
@@ -203,6 +206,8 @@ def write_agent(agent: Agent) -> dict[str, JsonValue]:
     kept = {name: True for name in ("arguments", "results") if getattr(agent.records, name)}
     if kept:
         written["records"] = dict[str, JsonValue](kept)
+    if agent.executor is not None:
+        written["executor"] = write_executor(agent.executor)
     return written
 
 

@@ -40,7 +40,10 @@ class AuditStore(Taker, Protocol):
         ...
 
     def calls(self, after: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool or outcome."""
+        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool, outcome or since.
+
+        ``since`` is a moment in seconds since 1970, as text: calls that began then or later.
+        """
         ...
 
     def since(self, moment: float, limit: int = 200_000) -> list[tuple[str, str, float]]:

@@ -58,7 +58,10 @@ _TURN = """
 SELECT set_config('lock_timeout', '10s', true), set_config('idle_in_transaction_session_timeout', '30s', true),
   pg_advisory_xact_lock(hashtext('outfitter_calls'))
 """
-_FILTERS = {"agent": "agent = %s", "server": "server = %s", "tool": "%s IN (tool, shown)", "outcome": "outcome = %s"}
+_FILTERS = {
+    "agent": "agent = %s", "server": "server = %s", "tool": "%s IN (tool, shown)", "outcome": "outcome = %s",
+    "since": "started_at >= %s::float8",
+}  # fmt: skip
 _HINT = "write postgresql://USER:PASSWORD@HOST/NAME"
 # A server that has gone without a word is noticed after seconds; the URL may say otherwise.
 _DEFAULTS = {
@@ -124,7 +127,7 @@ class PostgresAudit:
             return 0 if row is None or row[0] is None else int(row[0])
 
     def calls(self, after: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool or outcome."""
+        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool, outcome or since."""
         clauses = " AND ".join(["seq > %s", *(_FILTERS[name] for name in wanted or {})])
         asked = f"SELECT seq, {_NAMES} FROM outfitter_calls WHERE {clauses} ORDER BY seq LIMIT %s"  # noqa: S608 - names of ours
         with self._asking() as base:

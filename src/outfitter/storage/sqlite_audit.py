@@ -41,7 +41,11 @@ _FROM_THE_FIRST = (
     f"INSERT INTO calls (seq, {_NAMES}) SELECT seq, {_NAMES} FROM calls_before ORDER BY seq",  # noqa: S608 - names of ours
     "DROP TABLE calls_before",
 )
-_FILTERS = {"agent": "agent = ?", "server": "server = ?", "tool": "(tool = ? OR shown = ?)", "outcome": "outcome = ?"}
+_FILTERS = {
+    "agent": "agent = ?", "server": "server = ?", "tool": "(tool = ? OR shown = ?)", "outcome": "outcome = ?",
+    # By itself the second half would be enough; the first finds by the index where to begin.
+    "since": "seq >= (SELECT min(seq) FROM calls WHERE started_at >= ?) AND started_at >= ?",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -76,7 +80,7 @@ class SqliteAudit:
             return int(base.execute("SELECT ifnull(max(seq), 0) FROM calls").fetchone()[0])
 
     def calls(self, after: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool or outcome."""
+        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool, outcome or since."""
         clauses, values = ["seq > ?"], [str(after)]
         for name, value in (wanted or {}).items():
             clauses.append(_FILTERS[name])

@@ -17,6 +17,7 @@ VIEWER: tuple[Action, ...] = (
     "registry.read",
     "registry.preview",
     "runs.read",
+    "runners.read",
     "calls.read",
     "events.read",
     "metrics.read",
@@ -25,7 +26,7 @@ MAY: dict[Role, set[Action]] = {
     "admin": {action for action in ACTIONS if action != "gateway.use"},
     "editor": {*VIEWER, "registry.write", "runs.start", "runs.stop"},
     "viewer": {*VIEWER},
-    "runner": {"registry.read", "runs.start", "runs.stop", "runs.read", "events.read"},
+    "runner": {"registry.read", "runs.start", "runs.stop", "runs.read", "runs.execute", "runners.read", "events.read"},
     "agent": {"gateway.use"},
 }
 

@@ -232,6 +232,38 @@ async def test_a_program_needs_an_admin_and_an_approval(served: Served) -> None:
     assert (await served.get("/mcp-servers/git?detail=true")).json["approved"] is False
 
 
+@pytest.mark.promise("API-USERS")
+async def test_who_refers_to_an_entry_is_listed_in_pages_by_kind_and_id(served: Served) -> None:
+    await served.must("/mcp-servers", DOCUMENTS["/mcp-servers"])
+    for kind, name in (("/capabilities", "c"), ("/agents", "b"), ("/agents", "a")):
+        await served.must(kind, {"name": name, "mcpServers": {"x": {"ref": "x"}}})
+    page = (await served.get("/mcp-servers/x/users?limit=2")).json
+    assert page["items"] == [{"kind": "agents", "id": "a"}, {"kind": "agents", "id": "b"}]
+    rest = (await served.get(f"/mcp-servers/x/users?cursor={page['next_cursor']}")).json
+    assert rest == {"items": [{"kind": "capabilities", "id": "c"}], "next_cursor": None}
+    assert (await served.get("/agents/a/users")).json["items"] == []
+    assert (await served.get("/mcp-servers/none/users")).status == 404
+    bound = await served.as_role("viewer", "a")
+    assert [(await bound.get(path)).status for path in ("/agents/a/users", "/mcp-servers/x/users")] == [200, 403]
+
+
+@pytest.mark.promise("API-CHANGES")
+async def test_the_changes_of_all_entries_come_newest_first_and_show_no_secret(served: Served) -> None:
+    secret = DOCUMENTS["/mcp-servers"] | {"default_headers": {"X-API-Key": "CNRY-secret"}}
+    made = await served.must("/mcp-servers", secret)
+    await served.must("/agents", DOCUMENTS["/agents"])
+    assert (await served.ask("DELETE", "/mcp-servers/x", if_match=made.etag)).status == 204
+    reply = await served.get("/changes?limit=2")
+    told = [(change["action"], change["kind"], change["id"]) for change in reply.json["items"]]
+    assert told == [("delete", "mcp-servers", "x"), ("create", "agents", "x")]
+    rest = await served.get(f"/changes?cursor={reply.json['next_cursor']}")
+    assert [(change["action"], change["kind"]) for change in rest.json["items"]] == [("create", "mcp-servers")]
+    assert rest.json["next_cursor"] is None
+    assert b"CNRY" not in reply.content + rest.content
+    viewer, bound = await served.as_role("viewer"), await served.as_role("viewer", "x")
+    assert [(await one.get("/changes")).status for one in (viewer, bound, served.nobody())] == [200, 403, 401]
+
+
 async def test_a_long_list_comes_in_pages_and_is_searched(served: Served) -> None:
     for number in range(7):
         await served.must(

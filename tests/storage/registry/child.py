@@ -68,7 +68,7 @@ def kill_at(target: int) -> Callable[[], int]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def executing(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        if statement.split(maxsplit=1)[0] in {"CREATE", "INSERT", "UPDATE", "DELETE"}:
+        if statement.split(maxsplit=1)[0] in {"ALTER", "CREATE", "INSERT", "UPDATE", "DELETE"}:
             step()
 
     event.listen(Engine, "before_cursor_execute", executing)

@@ -17,7 +17,8 @@ import psycopg
 from outfitter.storage import Database, Entry, KeyRing, Put, Registry, open_database
 
 ROOT = Path(__file__).resolve().parents[3]
-TABLES = ("entries", "uses", "changes", "counters", "meta", "runs", "sessions", "api_tokens", "events")
+TABLES = ("entries", "uses", "changes", "counters", "meta", "runs", "sessions", "api_tokens", "events",
+          "run_events", "runners")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,42 +13,19 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, make_url
-from sqlalchemy.pool import NullPool
 
-from outfitter import storage
 from outfitter.errors import Invalid, StorageUnavailable
 from outfitter.storage import KeyRing, open_database
+from tests.storage.registry.olden import alembic_of, engine_of, make_olden
 from tests.storage.registry.places import Place, put, read_line, server
 
 pytestmark = pytest.mark.anyio
-SCRIPTS = Path(storage.__file__).parent / "registry" / "migrations"
-KEPT = (
-    "INSERT INTO entries VALUES ('mcp-servers', 'kept', 'kept', 1, 'then', 'then', 'ann', NULL, '{\"id\": \"kept\"}')"
-)
-
-
-def _engine(place: Place) -> Engine:
-    driver = "sqlite+pysqlite" if place.is_file else "postgresql+psycopg"
-    return create_engine(make_url(place.url).set(drivername=driver), poolclass=NullPool)
-
-
-def _config(connection: Connection) -> Config:
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(SCRIPTS))
-    config.set_main_option("path_separator", "os")
-    return config
 
 
 def _migrated(place: Place, version: str) -> None:
     """A database as an older program has left it, with an entry in it."""
     place.folder.mkdir(exist_ok=True)
-    engine = _engine(place)
-    with engine.begin() as connection:
-        command.upgrade(_config(connection), version)
-        connection.exec_driver_sql(KEPT)
-    engine.dispose()
+    make_olden(place.url, version)
 
 
 @pytest.mark.promise("REGISTRY-MIGRATION")
@@ -103,9 +80,9 @@ async def test_many_may_open_a_new_database_at_once(place: Place) -> None:
 async def test_the_steps_lead_to_the_tables_that_the_program_uses(place: Place) -> None:
     async with place.open():
         pass
-    engine = _engine(place)
+    engine = engine_of(place.url)
     with engine.begin() as connection:
-        command.check(_config(connection))
+        command.check(alembic_of(connection))
     engine.dispose()
 
 

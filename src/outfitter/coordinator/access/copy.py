@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import re
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -122,6 +123,13 @@ class TokenCopy:
         elif self._reading.locked():
             async with self._reading:  # somebody reads already: what is found is for everyone
                 return
+
+    async def catch_up(self) -> None:
+        """``look_again``, half a second from now at the latest, together with everybody else who waits for it."""
+        wait = self._looked + _LOOK_AGAIN_SECONDS - time.monotonic()
+        if wait > 0:
+            await anyio.sleep(wait)
+        await self.look_again(time.monotonic())
 
     async def follow(self) -> None:
         """Read again after every change, until the database is closed."""

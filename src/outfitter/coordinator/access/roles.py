@@ -24,6 +24,8 @@ Action: TypeAlias = Literal[
     "runs.start",
     "runs.stop",
     "runs.read",
+    "runs.execute",
+    "runners.read",
     "calls.read",
     "events.read",
     "metrics.read",
@@ -53,13 +55,17 @@ ACTIONS: Mapping[Action, Rule] = MappingProxyType(
         ),
         "registry.preview": _rule("resolve a change without storing it", "admin", "editor", "viewer"),
         "registry.write": _rule("create, change and delete entries that start no program", "admin", "editor"),
-        "stdio.write": _rule("create, change and delete servers that start a program", "admin"),
-        "stdio.approve": _rule("approve the command of a server before it is started", "admin"),
+        "stdio.write": _rule("create, change and delete servers and executors that start a program", "admin"),
+        "stdio.approve": _rule("approve the command of a server or an executor before it is started", "admin"),
         "runs.start": _rule("start a run", "admin", "editor", "runner", concerns_one_agent=True),
         "runs.stop": _rule("stop a run", "admin", "editor", "runner", concerns_one_agent=True),
         "runs.read": _rule(
             "see runs and sessions", "admin", "editor", "runner", "viewer", concerns_one_agent=True
         ),
+        "runs.execute": _rule(
+            "execute runs, and say that a runner is alive", "admin", "runner", concerns_one_agent=True
+        ),
+        "runners.read": _rule("see who executes runs", "admin", "editor", "runner", "viewer"),
         "calls.read": _rule("see recorded calls", "admin", "editor", "viewer", concerns_one_agent=True),
         "events.read": _rule("follow events", "admin", "editor", "runner", "viewer"),
         "metrics.read": _rule("see the figures of the service", "admin", "editor", "viewer"),

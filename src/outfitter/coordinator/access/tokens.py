@@ -58,6 +58,15 @@ class Tokens:
         await self._add(record)
         return token, record
 
+    def draft_of_run(self, agent: str, run_id: str, seconds: float, *, by: str) -> tuple[str, TokenRecord]:
+        """A token for the endpoint of an agent in one run, and what to keep of it: whoever begins the run does."""
+        token, record = self._make(secrets.token_hex(8), "agent", by, f"run {run_id}"[:_LONGEST_LABEL])
+        return token, replace(record, agent=agent, run_id=run_id, expires_at=as_text(self.clock() + seconds))
+
+    async def look_again(self) -> None:
+        """Know what another part of this process has just stored or ended."""
+        await self.copy.refresh()
+
     async def records(self) -> tuple[TokenRecord, ...]:
         """Every token ever issued, oldest first, with its last use; StorageUnavailable when they cannot be read."""
         return await self.copy.table.all()

@@ -66,7 +66,7 @@ class Api:
             who, agent = await self._admit(route, found.id, query, headers.get(b"authorization"))
             _check_name(route, found.id)
             if route.body is not None:
-                body = await read_body(headers, receive)
+                body = await read_body(headers, receive, route.most_bytes)
             elif route.method == "POST":
                 await refuse_body(receive)
             asked = Asked(scope["method"], found.id, query, headers, who, found.prefix, agent, body)

@@ -1,14 +1,12 @@
 """The record of tool calls over HTTP, in the order in which they were taken into the audit database.
 
-The database is read by one thread at a time, off the loop. A page is bounded twice: so many calls, and so many rows
-looked at, since a moment in time is not something the database is asked for.
+The database is read by one thread at a time, off the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from outfitter.coordinator.api.office import Office
     from outfitter.storage import AuditStore
 
-_AT_A_TIME = 1000
-_LOOKS = 20
 _DIGITS = 18
 _KEPT = ("arguments", "result")
 
@@ -38,27 +34,16 @@ async def _list(office: Office, asked: Asked[CallsQuery]) -> Response:
     if store is None:
         return answer(CallList([]))
     given = {"agent": asked.agent or "", "server": query.server, "tool": query.tool, "outcome": query.outcome}
-    wanted = {name: value for name, value in given.items() if value}
+    wanted = {name: value for name, value in {**given, "since": since}.items() if value}
     async with office.reading:
-        find = partial(_find, store, after, query.limit, wanted, since)
-        return answer(await anyio.to_thread.run_sync(find))
+        return answer(await anyio.to_thread.run_sync(_find, store, after, query.limit, wanted))
 
 
-def _find(store: AuditStore, after: int, limit: int, wanted: Mapping[str, str], since: float) -> CallList:
+def _find(store: AuditStore, after: int, limit: int, wanted: Mapping[str, str]) -> CallList:
     """A page of calls, with the place where the next one begins."""
-    found: list[CallShown] = []
-    size = limit + 1 if since <= 0 else _AT_A_TIME
-    for _ in range(_LOOKS):
-        rows = store.calls(after, size, wanted)
-        for row in rows:
-            if row["started_at"] >= since:
-                if len(found) == limit:
-                    return CallList(found, str(after))
-                found.append(_shown(row))
-            after = row["seq"]
-        if len(rows) < size:
-            return CallList(found)
-    return CallList(found, str(after))
+    rows = store.calls(after, limit + 1, wanted)
+    following = str(rows[limit - 1]["seq"]) if len(rows) > limit else None
+    return CallList([_shown(row) for row in rows[:limit]], following)
 
 
 def _shown(row: dict[str, Any]) -> CallShown:
@@ -72,12 +57,13 @@ def _after(cursor: str) -> int:
     return int(cursor or 0)
 
 
-def _moment(text: str) -> float:
+def _moment(text: str) -> str:
+    """The moment in seconds, as the audit is asked for it; nothing when none is given."""
     if not text:
-        return 0.0
+        return ""
     try:
         moment = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign that nobody quoted
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return repr((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
         raise Turned(400, "bad_query", "'since' is no moment", hint="such as 2030-01-31T12:00:00Z") from None
 

@@ -114,6 +114,19 @@ class CapabilityDocument(Struct, forbid_unknown_fields=True, omit_defaults=True,
     servers: dict[str, ServerUseDocument] = field(default_factory=dict[str, ServerUseDocument], name="mcpServers")
 
 
+class ExecutorDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What executes the runs of an agent. One with a command or with variables needs an admin, and to be approved."""
+
+    type: Literal["claude-code", "copilot", "openai", "litellm", "command"]
+    model: str | UnsetType = UNSET
+    command: str | UnsetType = UNSET
+    args: list[str] | UnsetType = UNSET
+    env: dict[str, Any] | UnsetType = UNSET
+    timeout: Seconds | UnsetType = UNSET
+    recover: Annotated[bool, Meta(description="Whether a run whose runner died is executed again.")] | UnsetType = UNSET
+    concurrency: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+
+
 class AgentDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """An agent: its prompt, its servers, its rules."""
 
@@ -125,6 +138,7 @@ class AgentDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_o
     servers: dict[str, ServerUseDocument] = field(default_factory=dict[str, ServerUseDocument], name="mcpServers")
     rules: list[RuleDocument] = []
     budgets: dict[str, float] = {}
+    executor: ExecutorDocument | None = None
 
 
 class RunDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

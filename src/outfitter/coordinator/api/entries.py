@@ -21,6 +21,8 @@ from outfitter.coordinator.api.models import (
     NoQuery,
     Paged,
     Rollback,
+    UserList,
+    UserShown,
 )
 from outfitter.coordinator.api.routing import Answer, Concern, Route
 from outfitter.coordinator.values import Shown
@@ -53,6 +55,8 @@ def routes_of(kind: Kind, document: type[Any]) -> tuple[Route[Any], ...]:
               "registry.write", DeleteQuery, is_versioned=True, problems=(409, 422)),
         Route("GET", f"{one}/history", "Who changed it, when, from what to what", partial(_history, kind),
               Answer(model=ChangeList), "registry.read", Paged, concerns=concern),
+        Route("GET", f"{one}/users", "Who refers to it", partial(_users, kind), Answer(model=UserList),
+              "registry.read", Paged, concerns=concern),
         Route("POST", f"{one}/rollback", "Put an earlier version back, as a new one", partial(_roll_back, kind),
               Answer(200, document, _TAGGED), "registry.write", body=Rollback, is_versioned=True, problems=(409,)),
     )  # fmt: skip
@@ -93,22 +97,46 @@ async def _history(kind: Kind, office: Office, asked: Asked[Paged]) -> Response:
     return answer(ChangeList([shown(item, ChangeShown) for item in page.items], page.next_cursor))
 
 
+async def _users(kind: Kind, office: Office, asked: Asked[Paged]) -> Response:
+    entries, query = office.coordinator.entries, asked.query
+    page = await entries.users(kind, asked.id, cursor=query.cursor or None, limit=query.limit)
+    return answer(UserList([shown(item, UserShown) for item in page.items], page.next_cursor))
+
+
+async def _changes(office: Office, asked: Asked[Paged]) -> Response:
+    query = asked.query
+    page = await office.coordinator.entries.changes(cursor=query.cursor or None, limit=query.limit)
+    return answer(ChangeList([shown(item, ChangeShown) for item in page.items], page.next_cursor))
+
+
+CHANGES = Route(
+    "GET", "/changes", "Who changed which entry, newest first", _changes, Answer(model=ChangeList), "registry.read",
+    Paged,
+)  # fmt: skip
+
+
 async def _roll_back(kind: Kind, office: Office, asked: Asked[NoQuery]) -> Response:
     version = asked.read(Rollback).version
     entries = office.coordinator.entries
     return _document(await entries.rollback(kind, asked.id, version, asked.version, asked.author))
 
 
-async def _approve(office: Office, asked: Asked[NoQuery]) -> Response:
-    """Let the command of a stdio server be started, as it stands in the version that If-Match names."""
+async def _approve(kind: Kind, office: Office, asked: Asked[NoQuery]) -> Response:
+    """Let a command be started, as it stands in the version that If-Match names."""
     entries = office.coordinator.entries
-    found = await entries.approve(asked.id, asked.version, asked.author)
+    found = await entries.approve(asked.id, asked.version, asked.author, kind)
     return answer(record(found), etag=found.etag)
 
 
 APPROVE = Route(
-    "POST", "/mcp-servers/{id}/approve", "Let the present command of a stdio server be started", _approve,
-    Answer(200, EntryRecord, _TAGGED), "stdio.approve", is_versioned=True, problems=(409, 422),
+    "POST", "/mcp-servers/{id}/approve", "Let the present command of a stdio server be started",
+    partial(_approve, "mcp-servers"), Answer(200, EntryRecord, _TAGGED), "stdio.approve", is_versioned=True,
+    problems=(409, 422),
+)  # fmt: skip
+APPROVE_EXECUTOR = Route(
+    "POST", "/agents/{name}/approve", "Let the present executor of an agent's runs be started",
+    partial(_approve, "agents"), Answer(200, EntryRecord, _TAGGED), "stdio.approve", is_versioned=True,
+    problems=(409, 422),
 )  # fmt: skip
 
 

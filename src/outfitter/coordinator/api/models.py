@@ -27,6 +27,13 @@ class UserShown(Struct, frozen=True):
     id: str
 
 
+class UserList(Struct, frozen=True):
+    """The entries that refer to one, by kind and id."""
+
+    items: list[UserShown]
+    next_cursor: NextCursor = None
+
+
 class Fault(Struct, frozen=True, omit_defaults=True):
     """One of several things that are wrong."""
 
@@ -92,7 +99,7 @@ class ChangeShown(Struct, frozen=True):
 
 
 class ChangeList(Struct, frozen=True):
-    """Changes of one entry, newest first."""
+    """Changes, newest first."""
 
     items: list[ChangeShown]
     next_cursor: NextCursor = None
@@ -121,6 +128,8 @@ class RunShown(Struct, frozen=True, kw_only=True):
     ended_at: str | None
     result: Any
     error: Any
+    owner: Annotated[str | None, Meta(description="The runner that executes it.")]
+    attempt: Annotated[int, Meta(description="How often it was begun.")]
 
 
 class RunList(Struct, frozen=True):
@@ -185,7 +194,7 @@ class CallShown(Struct, frozen=True, kw_only=True):
 
 
 class CallList(Struct, frozen=True):
-    """Calls, oldest first. A page may be empty though there are more: only `next_cursor` tells."""
+    """Calls, oldest first."""
 
     items: list[CallShown]
     next_cursor: NextCursor = None

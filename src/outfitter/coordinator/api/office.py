@@ -5,8 +5,9 @@ The handlers are one file per resource; ``table`` says which request goes to whi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
@@ -14,6 +15,9 @@ from outfitter.coordinator.access.access import Access
 from outfitter.coordinator.access.identity import Identity
 from outfitter.coordinator.access.roles import Action
 from outfitter.coordinator.coordinator import Coordinator
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 _STREAMS = 200
 _BEAT_SECONDS = 15.0
@@ -29,6 +33,10 @@ def _no_description() -> bytes:
 
 def _is_ready() -> tuple[int, str]:
     return 200, "ready"
+
+
+PassOn: TypeAlias = Callable[[str, str, str, Mapping[bytes, bytes], bytes], "ASGIApp | None"]
+"""Holder, method, path, headers and body of a request: who answers it elsewhere, or None."""
 
 
 @dataclass(slots=True)
@@ -51,6 +59,10 @@ class Office:
     """Status and text of ``/ready``, as far as the application knows."""
     description: Callable[[], bytes] = _no_description
     """The OpenAPI text."""
+    address: str = ""
+    """Where the gateway is, such as ``https://tools.example``; empty: where the API was asked."""
+    pass_on: PassOn | None = None
+    """Where there are several processes: who has another one answer."""
     closing: anyio.Event = field(default_factory=anyio.Event)
     """Set when the service ends: streams end too."""
     free: frozenset[Action] = frozenset()

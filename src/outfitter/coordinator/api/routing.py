@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from urllib.parse import unquote_to_bytes
 
 from outfitter.coordinator.access.roles import Action
-from outfitter.coordinator.api.asking import JSON, Asked, Q
+from outfitter.coordinator.api.asking import JSON, MOST_BYTES, Asked, Q
 from outfitter.coordinator.api.models import NoQuery
 from outfitter.coordinator.api.problems import Turned
 
@@ -55,6 +55,8 @@ class Route(Generic[Q]):
     is_versioned: bool = False
     """Whether If-Match must name the version that is changed."""
     concerns: Concern = "nobody"
+    most_bytes: int = MOST_BYTES
+    """How long a body may be."""
     problems: tuple[int, ...] = ()
     """Refusals besides those that every route of its kind has."""
 

@@ -23,20 +23,33 @@ from outfitter.errors import Conflict
 
 if TYPE_CHECKING:
     from starlette.responses import Response
+    from starlette.types import ASGIApp
 
     from outfitter.coordinator.api.asking import Asked
     from outfitter.coordinator.api.office import Office
 
 
-async def _start(office: Office, asked: Asked[NoQuery]) -> Response:
+async def _start(office: Office, asked: Asked[NoQuery]) -> ASGIApp:
     document = asked.document()
     named = document.get("agent_name")
     office.allow(asked.who, "runs.start", named if isinstance(named, str) else None)
     if asked.who is not None and asked.who.agent is not None:
         for session in _sessions_named(document):
             await office.coordinator.runs.need_session(session, asked.who.agent)
+    elsewhere = await _who_holds(office, asked, document.get("parent_session_id"))
+    if elsewhere is not None:
+        return elsewhere
     run = await office.coordinator.runs.start(document, asked.author)
     return answer(shown(run, RunShown), 201, location=f"{asked.prefix}/runs/{run.id}")
+
+
+async def _who_holds(office: Office, asked: Asked[NoQuery], parent: object) -> ASGIApp | None:
+    """The process that holds the credentials which a session would inherit, to answer in the place of this one."""
+    if office.pass_on is None or not isinstance(parent, str):
+        return None
+    holder = await office.coordinator.runs.holder_of(session_id=parent)
+    path = f"{asked.prefix}/runs"
+    return None if holder is None else office.pass_on(holder, asked.method, path, asked.headers, asked.body)
 
 
 def _sessions_named(document: Mapping[str, object]) -> list[str]:
@@ -66,10 +79,10 @@ async def _stop(office: Office, asked: Asked[NoQuery]) -> Response:
     try:
         run = await runs.stop(asked.id, asked.author)
     except Conflict:
-        await tokens.end_run(asked.id)  # it has ended, and whoever ended it may not have come this far
+        await tokens.end_run(asked.id)  # it has ended: a token that was made for it since is of no use
         raise
     if run.state == "stopped":
-        await tokens.end_run(run.id)
+        await tokens.look_again()
     return answer(shown(run, RunShown))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from outfitter.coordinator.api import agents, calls, entries, events, pages, runs, tokens
+from outfitter.coordinator.api import agents, calls, entries, events, pages, runners, runs, tokens
 from outfitter.coordinator.api.documents import AgentDocument, CapabilityDocument, ServerDocument
 from outfitter.coordinator.api.routing import Route
 
@@ -13,8 +13,11 @@ ROUTES: tuple[Route[Any], ...] = (
     entries.APPROVE,
     *entries.routes_of("capabilities", CapabilityDocument),
     *entries.routes_of("agents", AgentDocument),
+    entries.APPROVE_EXECUTOR,
+    entries.CHANGES,
     *agents.ROUTES,
     *runs.ROUTES,
+    *runners.ROUTES,
     *calls.ROUTES,
     *events.ROUTES,
     *tokens.ROUTES,

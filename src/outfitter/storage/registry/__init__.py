@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from outfitter.storage.registry.database import Database, open_database
     from outfitter.storage.registry.events import Events
+    from outfitter.storage.registry.executing import Ending, Executing, Taking
     from outfitter.storage.registry.keys import KeyRing
     from outfitter.storage.registry.registry import Registry
-    from outfitter.storage.registry.runs import Runs
+    from outfitter.storage.registry.runners import Runners
+    from outfitter.storage.registry.runs import Runs, TellRun
     from outfitter.storage.registry.tokens import ApiTokens
     from outfitter.storage.registry.values import (
         ENDED,
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
         Kind,
         Past,
         Put,
+        RunEvent,
+        RunnerRecord,
         RunRecord,
         RunState,
         SessionRecord,
@@ -43,18 +47,25 @@ __all__ = [
     "Change",
     "Database",
     "Delete",
+    "Ending",
     "Entry",
     "EventRecord",
     "Events",
+    "Executing",
     "KeyRing",
     "Kind",
     "Past",
     "Put",
     "Registry",
+    "RunEvent",
     "RunRecord",
     "RunState",
+    "RunnerRecord",
+    "Runners",
     "Runs",
     "SessionRecord",
+    "Taking",
+    "TellRun",
     "TokenRecord",
     "User",
     "Writing",
@@ -64,10 +75,15 @@ __all__ = [
 _MODULES = {
     "ApiTokens": "tokens",
     "Database": "database",
+    "Ending": "executing",
     "Events": "events",
+    "Executing": "executing",
     "KeyRing": "keys",
     "Registry": "registry",
+    "Runners": "runners",
     "Runs": "runs",
+    "Taking": "executing",
+    "TellRun": "runs",
     "Writing": "writing",
     "open_database": "database",
 }

@@ -12,10 +12,12 @@ from sqlalchemy.exc import DBAPIError
 
 from outfitter.storage.registry.address import Address, open_engine, open_plain_engine, read_address
 from outfitter.storage.registry.events import Events
+from outfitter.storage.registry.executing import Executing
 from outfitter.storage.registry.file import prepare_file
 from outfitter.storage.registry.keys import KeyRing
 from outfitter.storage.registry.migrating import bring_up_to_date
 from outfitter.storage.registry.registry import Registry
+from outfitter.storage.registry.runners import Runners
 from outfitter.storage.registry.runs import Runs
 from outfitter.storage.registry.sealed import rotate_keys, settle_keys
 from outfitter.storage.registry.store import Store, told
@@ -31,6 +33,8 @@ class Database:
     runs: Runs
     tokens: ApiTokens
     events: Events
+    executing: Executing
+    runners: Runners
     _store: Store
 
     @property
@@ -62,8 +66,9 @@ async def open_database(
     try:
         store = Store(address, engine, keys, now or _utc_now, watch.heard)
         await settle_keys(store)
-        parts = (Registry(store, watch), Runs(store, watch), ApiTokens(store, watch))
-        yield Database(*parts, Events(store, watch, kept_events), store)
+        tokens, events, runners = ApiTokens(store, watch), Events(store, watch, kept_events), Runners(store)
+        runs, executing = Runs(store, watch, tokens, events), Executing(store, tokens, events, runners)
+        yield Database(Registry(store, watch), runs, tokens, events, executing, runners, store)
     finally:
         await watch.close()
         await engine.dispose()

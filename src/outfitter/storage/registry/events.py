@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import delete, func, insert, select
 
-from outfitter.storage.registry.store import Store
+from outfitter.storage.registry.store import Store, Turn
 from outfitter.storage.registry.tables import events
 from outfitter.storage.registry.values import EventRecord
 from outfitter.storage.registry.watching import Watch
 
 _SWEEP = 256
+Told: TypeAlias = tuple[str, str, Mapping[str, Any]]
+"""What happened, to what, and what there is to say: kind, subject, data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +31,30 @@ class Events:
         """Keep an event and answer its number."""
         return await self.append_all(((kind, subject, data),))
 
-    async def append_all(self, told: Sequence[tuple[str, str, Mapping[str, Any]]]) -> int:
+    async def append_all(self, told: Sequence[Told]) -> int:
         """Keep events (kind, subject, data), at least one, in one turn; the number of the last one."""
         async with self._store.writing("events") as turn:
-            first, at = turn.value + 1, self._store.now()
-            rows = [
-                {"seq": first + place, "at": at, "kind": kind, "subject": subject, "data": json.dumps(data)}
-                for place, (kind, subject, data) in enumerate(told)
-            ]
-            await turn.connection.execute(insert(events), rows)
-            turn.moved, turn.value = True, turn.value + len(rows) - 1  # the turn's end moves it by the last one
-            seq = turn.value + 1
-            if seq // _SWEEP != (first - 1) // _SWEEP:
-                await turn.connection.execute(delete(events).where(events.c.seq <= seq - self._kept))
+            seq = await self._write(turn, turn.value + 1, told)
+            turn.moved, turn.value = True, seq - 1  # the turn's end moves it by the last one
+        return seq
+
+    async def append_in(self, turn: Turn, told: Sequence[Told]) -> None:
+        """Keep events in the turn of another writer: they are kept with what they tell of, or neither is."""
+        if told:
+            before = await self._store.move(turn, "events", len(told))
+            await self._write(turn, before + 1, told)
+
+    async def _write(self, turn: Turn, first: int, told: Sequence[Told]) -> int:
+        """The number of the last one."""
+        at = self._store.now()
+        rows = [
+            {"seq": first + place, "at": at, "kind": kind, "subject": subject, "data": json.dumps(data)}
+            for place, (kind, subject, data) in enumerate(told)
+        ]
+        await turn.connection.execute(insert(events), rows)
+        seq = first + len(rows) - 1
+        if seq // _SWEEP != (first - 1) // _SWEEP:
+            await turn.connection.execute(delete(events).where(events.c.seq <= seq - self._kept))
         return seq
 
     async def after(self, seq: int, limit: int = 100) -> tuple[EventRecord, ...]:

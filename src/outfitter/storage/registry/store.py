@@ -55,16 +55,38 @@ class Store:
 
     @asynccontextmanager
     async def writing(self, counter: Counter) -> AsyncGenerator[Turn]:
-        """The turn of one writer."""
+        """The turn of one writer. Who waits for it may give up; once it has begun it is not broken off half way."""
         with translated(self.address.shown):
-            async with self._queued(counter), self.engine.connect() as connection:
+            async with self._queued(counter), self._begun(counter) as turn:
+                yield turn
+        if turn.moved:
+            self.heard(counter, turn.value + 1)
+        for other, value in turn.others.items():
+            self.heard(other, value)
+
+    @asynccontextmanager
+    async def _begun(self, counter: Counter) -> AsyncGenerator[Turn]:
+        """The transaction of a turn.
+
+        A statement that is cut off can leave its connection, and the lock of all writers, to the garbage collector.
+        """
+        with anyio.CancelScope(shield=True):
+            async with self.engine.connect() as connection:
                 await connection.execution_options(**{WRITES: True})
                 async with connection.begin():
                     turn = await self._take(connection, counter)
                     yield turn
                     await self._number(turn)
-        if turn.moved:
-            self.heard(counter, turn.value + 1)
+
+    async def move(self, turn: Turn, counter: Counter, by: int = 1) -> int:
+        """Move another number in the same turn; what it was. ``runs`` is taken first: nobody waits in a circle."""
+        before = turn.others.get(counter)
+        if before is None:
+            before = await _read(turn.connection, counter)
+        turn.others[counter] = before + by
+        moved = update(counters).where(counters.c.name == counter).values(value=before + by)
+        await turn.connection.execute(moved)
+        return before
 
     @asynccontextmanager
     async def _queued(self, counter: Counter) -> AsyncGenerator[None]:
@@ -80,17 +102,16 @@ class Store:
         finally:
             turn.release()
 
-    async def _take(self, connection: AsyncConnection, counter: Counter) -> Turn:
-        asked = select(counters.c.value).where(counters.c.name == counter).with_for_update()
-        return Turn(connection, counter, int((await connection.execute(asked)).scalar_one()))
+    @staticmethod
+    async def _take(connection: AsyncConnection, counter: Counter) -> Turn:
+        return Turn(connection, counter, await _read(connection, counter))
 
     async def _number(self, turn: Turn) -> None:
         """Move the number if anything was written, and tell the other processes, all in the same transaction."""
-        if not turn.moved:
-            return
-        moved = update(counters).where(counters.c.name == turn.counter).values(value=turn.value + 1)
-        await turn.connection.execute(moved)
-        if not self.address.is_sqlite:
+        if turn.moved:
+            moved = update(counters).where(counters.c.name == turn.counter).values(value=turn.value + 1)
+            await turn.connection.execute(moved)
+        if (turn.moved or turn.others) and not self.address.is_sqlite:
             await turn.connection.execute(text("SELECT pg_notify(:channel, '')"), {"channel": CHANNEL})
 
 
@@ -102,6 +123,14 @@ class Turn:
     counter: Counter
     value: int
     moved: bool = False
+    others: dict[Counter, int] = field(default_factory=dict[Counter, int])
+    """Other numbers that were moved in the same transaction, as they are then."""
+
+
+async def _read(connection: AsyncConnection, counter: Counter) -> int:
+    """A number, which nobody else moves before this transaction ends."""
+    asked = select(counters.c.value).where(counters.c.name == counter).with_for_update()
+    return int((await connection.execute(asked)).scalar_one())
 
 
 @contextmanager

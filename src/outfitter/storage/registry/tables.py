@@ -73,10 +73,33 @@ runs = Table(
     Column("mcp_headers", Text, nullable=False),
     Column("result", Text),
     Column("error", Text),
+    Column("owner", NAME),
+    Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("given", Text),
+    Column("holder", Text),
     Index("runs_by_agent", "agent_name", "seq"),
     Index("runs_by_state", "state", "seq"),
     Index("runs_by_session", "session_id", "seq"),
     sqlite_autoincrement=True,
+)
+run_events = Table(
+    "run_events",
+    METADATA,
+    Column("run_id", NAME, primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("type", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("data", Text, nullable=False),
+)
+runners = Table(
+    "runners",
+    METADATA,
+    Column("id", NAME, primary_key=True),
+    Column("first_seen", Text, nullable=False),
+    Column("last_seen", Text, nullable=False),
+    Column("capacity", Integer, nullable=False),
+    Column("running", Text, nullable=False),
+    Column("executors", Text, nullable=False),
 )
 sessions = Table(
     "sessions",

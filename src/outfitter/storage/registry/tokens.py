@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 
-from sqlalchemy import insert, or_, select, update
+from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from outfitter.errors import AlreadyExists
-from outfitter.storage.registry.store import Store
+from outfitter.storage.registry.store import Store, Turn
 from outfitter.storage.registry.tables import api_tokens, counters
 from outfitter.storage.registry.values import TokenRecord
 from outfitter.storage.registry.watching import Watch
+
+_KEPT = timedelta(days=1)
+"""How long the ended token of a run is remembered: there is one for every attempt."""
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +34,23 @@ class ApiTokens:
         """Keep a token; AlreadyExists when its id or digest is taken."""
         async with self._store.writing("tokens") as turn:
             turn.moved = True
-            try:
-                await turn.connection.execute(insert(api_tokens).values(asdict(record)))
-            except IntegrityError:
-                raise AlreadyExists("a token of this id exists", where=f"tokens/{record.id}") from None
+            await _add(turn, record)
+
+    async def add_in(self, turn: Turn, record: TokenRecord) -> None:
+        """Keep a token in the turn of another writer; AlreadyExists as in ``add``."""
+        await self._store.move(turn, "tokens")
+        await _add(turn, record)
+
+    async def end_in(self, turn: Turn, run_id: str) -> None:
+        """Take every token of a run back, in the turn of another writer; those of runs that ended long ago go."""
+        now = self._store.now()
+        mine = update(api_tokens).where(api_tokens.c.run_id == run_id, api_tokens.c.revoked_at.is_(None))
+        ended = (await turn.connection.execute(mine.values(revoked_at=now))).rowcount
+        if ended:
+            old = (datetime.fromisoformat(now) - _KEPT).strftime(_TIME)
+            over = (api_tokens.c.run_id.is_not(None), api_tokens.c.revoked_at < old)
+            await turn.connection.execute(delete(api_tokens).where(*over))
+            await self._store.move(turn, "tokens")
 
     async def all(self) -> tuple[TokenRecord, ...]:
         """Every token, revoked ones too, oldest first."""
@@ -64,3 +82,10 @@ class ApiTokens:
     def follow(self) -> AsyncGenerator[int]:
         """The present generation at once, then the newest one whenever it has moved, by whichever process."""
         return self._watch.follow("tokens")
+
+
+async def _add(turn: Turn, record: TokenRecord) -> None:
+    try:
+        await turn.connection.execute(insert(api_tokens).values(asdict(record)))
+    except IntegrityError:
+        raise AlreadyExists("a token of this id exists", where=f"tokens/{record.id}") from None

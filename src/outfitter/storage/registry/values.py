@@ -105,7 +105,8 @@ class User:
 class RunRecord:
     """A run as it was asked for and how it went. ``sealed`` are JSON pointers into ``mcp_headers``.
 
-    ``seq`` is given by the database and is the cursor of lists.
+    ``seq`` is given by the database and is the cursor of lists. ``owner`` is the runner that executes it, ``attempt``
+    how often it was begun, ``given`` what the runner said of itself then. ``holder`` is where its credentials are held.
     """
 
     id: str
@@ -124,6 +125,32 @@ class RunRecord:
     error: Any = None
     sealed: frozenset[str] = NOTHING_SEALED
     seq: int = 0
+    owner: str | None = None
+    attempt: int = 0
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    holder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """Something that a run told while it was executed; numbered from 1 in each run when it is stored."""
+
+    type: str
+    at: str
+    data: Mapping[str, Any] = field(repr=False)
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerRecord:
+    """A process that executes runs, as it described itself when it was last heard of."""
+
+    id: str
+    capacity: int
+    running: tuple[str, ...] = ()
+    executors: tuple[str, ...] = ()
+    first_seen: str = ""
+    last_seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -30,7 +31,7 @@ _NUMBERS = "SELECT name, value FROM counters"
 class Watch:
     """The newest known numbers of a database, and those who wait for them to move."""
 
-    __slots__ = ("_address", "_is_closed", "_known", "_news", "_task")
+    __slots__ = ("_address", "_closing", "_is_closed", "_known", "_news", "_task")
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -38,6 +39,7 @@ class Watch:
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
+        self._closing = asyncio.Event()
 
     def heard(self, counter: Counter, value: int) -> None:
         """A commit of our own has moved a number."""
@@ -60,8 +62,10 @@ class Watch:
         """End the watcher and every follower."""
         self._is_closed = True
         self._news.set()
+        self._closing.set()
         if self._task is not None:
-            self._task.cancel()
+            if not self._address.is_sqlite:  # a file's driver works in a thread, which must not be left behind
+                self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
 
@@ -74,28 +78,35 @@ class Watch:
             self._news = asyncio.Event()
 
     async def _run(self) -> None:
-        watch = _watch_sqlite if self._address.is_sqlite else _watch_postgres
+        watching = partial(_watch_sqlite, closing=self._closing) if self._address.is_sqlite else _watch_postgres
         lost: tuple[type[Exception], ...] = (sqlite3.Error, OSError, ValueError)
         if not self._address.is_sqlite:
             lost = (*lost, import_module("psycopg").Error)
-        while True:
+        while not self._closing.is_set():
             with suppress(*lost):
-                async for numbers in watch(self._address):
+                async for numbers in watching(self._address):
                     self._learn(numbers)
-            await asyncio.sleep(_PAUSE)
+            await _pause(self._closing, _PAUSE)
 
 
-async def _watch_sqlite(address: Address) -> AsyncIterator[Mapping[str, int]]:
+async def _pause(closing: asyncio.Event, seconds: float) -> None:
+    """Wait so long, or until it closes."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await closing.wait()
+
+
+async def _watch_sqlite(address: Address, closing: asyncio.Event) -> AsyncIterator[Mapping[str, int]]:
     """The numbers, whenever another connection has committed; ``mode=rw`` never makes a file."""
     where = f"{address.path.absolute().as_uri()}?mode=rw"
     async with aiosqlite.connect(where, uri=True, isolation_level=None, timeout=address.wait) as connection:
         seen: Any = None
-        while True:
+        while not closing.is_set():
             version = await _fetch(connection, "PRAGMA data_version")
             if version != seen:
                 seen = version
                 yield dict(await _fetch(connection, _NUMBERS))
-            await asyncio.sleep(_GLANCE)
+            await _pause(closing, _GLANCE)
 
 
 async def _fetch(connection: aiosqlite.Connection, asked: str) -> list[Any]:

@@ -6,11 +6,12 @@ are valid and refer to what exists is the caller's care: it reads what it needs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Executable, Row, bindparam, delete, insert, update
+from sqlalchemy import Executable, Row, bindparam, delete, insert, select, update
 
 from outfitter.errors import Invalid, NotFound, VersionConflict
 from outfitter.storage.registry.drafts import Draft
@@ -19,6 +20,8 @@ from outfitter.storage.registry.sealing import Sealer
 from outfitter.storage.registry.store import Store, Turn
 from outfitter.storage.registry.tables import changes, entries, uses
 from outfitter.storage.registry.values import Action, Delete, Entry, Kind, Put, User
+
+_PARTS = ("before", "after")
 
 
 @dataclass(slots=True)
@@ -86,6 +89,21 @@ class Writing:
         same = {"before": row.document, "after": row.document}
         await self._note([self._change(here, "approve", version) | same])
         return await self._stored(kind, name)
+
+    async def seal_past(self, kind: Kind, name: str, find: Callable[[Mapping[str, Any]], frozenset[str]]) -> None:
+        """Seal what ``find`` finds in the earlier documents of an entry, by JSON pointer; it is no change of it."""
+        here = (changes.c.kind == kind, changes.c.id == name)
+        rows = (await self._turn.connection.execute(select(changes).where(*here))).mappings().all()
+        sealer = self._store.sealer(kind, name)
+
+        def sealed(text: str | None) -> str | None:
+            document = None if text is None else json.loads(text)
+            return None if document is None else sealer.write(document, find(document))
+
+        again = [{"of_seq": row["seq"], **{part: sealed(row[part]) for part in _PARTS}} for row in rows]
+        known = [{"of_seq": row["seq"], **{part: row[part] for part in _PARTS}} for row in rows]
+        mine = update(changes).where(changes.c.seq == bindparam("of_seq"))
+        await self._run(mine, [new for new, old in zip(again, known, strict=True) if new != old])
 
     def _sealer(self, of: Put) -> Sealer:
         return self._store.sealer(of.kind, of.id)
