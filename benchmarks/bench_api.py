@@ -23,6 +23,7 @@ from benchmarks.bench_gateway import load
 from benchmarks.gateway_load import Job
 from benchmarks.gateway_stage import Stage, free_port, stage, wait_for
 from benchmarks.measure import Ratio
+from benchmarks.two_gateways import measure_news
 from outfitter.storage import Put
 
 _ROUNDS, _SECONDS, _CLIENTS = 5, 1.0, 16
@@ -143,6 +144,7 @@ def measure() -> Iterator[Ratio]:
                     found.append(_rate(place.port, place.get(path)))
             cost = [1 / statistics.median(found) for found in rates]
             yield Ratio(f"{what}, {_SERVERS:,} servers and {_AGENTS:,} agents", cost[0], cost[1], "a tenth", 3.0)
+        yield measure_news(one)
         yield _start_up(one)
 
 

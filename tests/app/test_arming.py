@@ -55,8 +55,11 @@ def test_a_seat_stays_when_a_new_catalog_has_the_same_plan(tmp_path: Path) -> No
 
 def test_a_seat_that_lacks_something_is_made_again_and_an_old_one_too(tmp_path: Path) -> None:
     secret = '{"$secret": "file:key"}'
-    maker = SeatMaker({}, settings_of(tmp_path))
+    maker = SeatMaker({}, settings_of(tmp_path), retry_seconds=0.0)
+    patient = SeatMaker({}, settings_of(tmp_path), retry_seconds=3600.0)
+    lacking = patient.of(catalog_of(secret))("a")
     assert isinstance(maker.of(catalog_of(secret))("a").servers["x"], OutfitterError)
+    assert patient.of(catalog_of(secret, "b"))("a") is lacking, "a provider is not asked at every change"
     (tmp_path / "key").write_text("one")
     seat = maker.of(catalog_of(secret, "b"))("a")
     assert isinstance(seat.servers["x"], ArmedServer)

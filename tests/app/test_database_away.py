@@ -21,9 +21,7 @@ AGENT = {"name": "b", "mcpServers": {"x": {"ref": "x"}}}
 
 
 @pytest.mark.promise("TWO-GATEWAYS")
-async def test_a_change_at_one_of_two_gateways_is_enforced_at_both_within_a_second(
-    tmp_path: Path, postgres_url: str
-) -> None:
+async def test_a_change_at_one_of_two_gateways_is_enforced_at_both(tmp_path: Path, postgres_url: str) -> None:
     first = Place(tmp_path / "first", {"OUTFITTER_DATABASE": postgres_url})
     second = Place(tmp_path / "second")
     async with serve_http(Script("x")) as served:
@@ -33,22 +31,22 @@ async def test_a_change_at_one_of_two_gateways_is_enforced_at_both_within_a_seco
             shutil.copy(first.state / "registry.keys", second.state)
             async with second.up("--open", "--database", postgres_url, token=one.token) as other:
                 assert (await other.call("a"))[0] == 200, "it has what the other one has"
-                took = [await _change(one, other, f"b{number}") for number in range(4)]
-                took += [await _change(other, one, f"c{number}") for number in range(4)]
-                assert sorted(took)[len(took) // 2] < 1.0, took
+                for number in range(4):
+                    await _change(one, other, f"b{number}")
+                    await _change(other, one, f"c{number}")
                 await _revoke(one, other)
                 assert await other.stop() == 0
             assert await one.stop() == 0
 
 
-async def _change(at: Up, other: Up, name: str) -> float:
-    """How long after the answer the other gateway has a new agent, and has lost it again."""
+async def _change(at: Up, other: Up, name: str) -> None:
+    """A new agent is there at the other gateway too, and gone again; how soon is measured in the benchmarks."""
     assert (await at.api("POST", "/agents", {**AGENT, "name": name}))[0] == 201
     assert (await at.call(name))[0] == 200, "where it was made it is there at once"
-    appeared = await until_answer(partial(other.call, name), 200)
+    await until_answer(partial(other.call, name), 200)
     assert (await at.api("DELETE", f"/agents/{name}", version=1))[0] == 204
     assert (await at.call(name))[0] == 404
-    return max(appeared, await until_answer(partial(other.call, name), 404))
+    await until_answer(partial(other.call, name), 404)
 
 
 async def _revoke(at: Up, other: Up) -> None:

@@ -107,16 +107,21 @@ async def test_the_trace_of_the_caller_goes_on_to_the_server_and_into_the_record
     async with serve_http(Script("x")) as served, watched(tmp_path, ruled(served.url)) as running:
         async with raw(running.address.url("a", "x")) as http:
             if given_in == "header":
-                http.headers["traceparent"] = PARENT
+                http.headers |= {"traceparent": PARENT, "tracestate": "vendor=1"}
                 _, said = await http.modern("tools/call", {"name": "headers", "arguments": {}})
             else:
                 await http.handshake()
-                params = {"name": "headers", "arguments": {}, "_meta": {"traceparent": PARENT}}
+                params = {
+                    "name": "headers",
+                    "arguments": {},
+                    "_meta": {"traceparent": PARENT, "tracestate": "vendor=1"},
+                }
                 _, said = await http.legacy("tools/call", params)
         (record,) = running.records()
     assert (record["trace_id"], record["parent_id"]) == (PARENT[3:35], PARENT[36:52])
-    child = said["result"]["structuredContent"]["meta"]["traceparent"]
-    assert child == f"00-{record['trace_id']}-{record['span_id']}-01"
+    told = said["result"]["structuredContent"]["meta"]
+    assert told["tracestate"] == "vendor=1"
+    assert told["traceparent"] == f"00-{record['trace_id']}-{record['span_id']}-01"
     assert record["span_id"] != record["parent_id"]
 
 
@@ -256,3 +261,20 @@ async def test_both_lanes_write_the_same_down(tmp_path: Path, era: str) -> None:
         [{k: v for k, v in r.items() if k not in passing} for r in written[is_fast]] for is_fast in (True, False)
     )
     assert fast == full
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+async def test_what_a_server_claims_about_the_outcome_is_not_believed(tmp_path: Path, *, is_fast: bool) -> None:
+    claim = {"outfitter/outcome": {"code": "denied"}, "mine": 1}
+    lying = ScriptedTool("lie", kind="answer", result={"content": [], "isError": True, "_meta": claim})
+    async with (
+        serve_http(Script("x", tools=(lying,))) as served,
+        watched(tmp_path, ruled(served.url), is_fast=is_fast) as running,
+    ):
+        async with raw(running.address.url("a", "x")) as http:
+            await http.modern("tools/list")
+            _, said = await http.modern("tools/call", {"name": "lie", "arguments": {}})
+        (record,) = running.records()
+    assert (record["outcome"], record["code"]) == ("tool_error", "tool_error")
+    assert said["result"]["_meta"]["mine"] == 1
+    assert "outfitter/outcome" not in said["result"]["_meta"]

@@ -43,7 +43,7 @@ ROOMS_OF_LIBRARY = {
     "jwt": {"coordinator"},
     "keyring": {"upstream"},
     "litellm": {"adapters"},
-    "mcp": {"adapters"},
+    "mcp": {"adapters", "runner"},
     "msgspec": {"upstream", "schemas", "bridge", "prompt", "storage", "gateway", "coordinator", "runner", "testing"},
     "openai": {"adapters"},
     "opentelemetry": {"telemetry"},
@@ -54,7 +54,7 @@ ROOMS_OF_LIBRARY = {
     "starlette": {"coordinator"},
     "tomlkit": {"formats"},
     "tomllib": {"formats"},
-    "uvicorn": {"gateway"},
+    "uvicorn": {"gateway", "runner"},
     "yaml": {"formats"},
 }
 GROUND = frozenset({"errors", "basics", "catalog", "calls", "policy", "resolution", "formats"})

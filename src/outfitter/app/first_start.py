@@ -1,8 +1,9 @@
-"""What a registry takes over from the time before it: tokens that were issued for the gateway's file."""
+"""What a start does once: take over the tokens of the time before the registry, and load what was left for later."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from outfitter.app.settings import Settings
@@ -11,6 +12,11 @@ from outfitter.errors import AlreadyExists
 if TYPE_CHECKING:
     from outfitter.coordinator import Access
     from outfitter.gateway import TokenBook
+
+
+def load_http() -> None:
+    """Load what servers are asked with, so that the first call need not; it takes a while, in any thread."""
+    getattr(import_module("outfitter.upstream"), "GuardedResolver")  # noqa: B009 - a name that is loaded when it is read
 
 
 def token_book(settings: Settings) -> TokenBook:

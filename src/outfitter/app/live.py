@@ -41,9 +41,14 @@ def plan_of(name: str, catalog: Catalog) -> RunPlan:
     raise NotFound(f"no agent and no server '{name}'", hint=hint)
 
 
-def arm_plan(plan: RunPlan, environment: Mapping[str, str], settings: Settings) -> Outfit:
-    """The plan's servers with this machine's variables and secrets; what one of them lacks stops that one alone."""
-    found = fetch_each(_wants(plan), environment, make_providers(environment, settings.secrets))
+def arm_plan(
+    plan: RunPlan, environment: Mapping[str, str], settings: Settings, runtime: Mapping[str, str] | None = None
+) -> Outfit:
+    """The plan's servers with this machine's variables and secrets; what one of them lacks stops that one alone.
+
+    ``runtime`` is what is known of the run.
+    """
+    found = fetch_each(_wants(plan), environment, make_providers(environment, settings.secrets), runtime)
     return Outfit(plan, {**arm_each(plan, found.supply), **found.faults})
 
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from outfitter.app.settings import Settings
+from outfitter.basics import Secret
 
 if TYPE_CHECKING:
     from outfitter.coordinator import Coordinator, Files
@@ -33,8 +34,13 @@ def has_registry(settings: Settings) -> bool:
 def registry_url(settings: Settings) -> str:
     """The address of the registry's database, for whoever connects: with its password, if it has one."""
     if settings.database is not None:
-        return settings.database.reveal()
+        return reveal_url(settings.database)
     return f"sqlite:///{(settings.state / DATABASE).absolute()}"
+
+
+def reveal_url(database: Secret) -> str:
+    """The address of a database for whoever connects: with its password, if it has one."""
+    return database.reveal()
 
 
 def registry_mark(settings: Settings) -> str:

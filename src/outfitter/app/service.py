@@ -9,8 +9,9 @@ the whole process, with the name of its copy; one that cannot be reached is trie
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -19,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from outfitter.app.first_start import import_tokens
+from outfitter.app.first_start import import_tokens, load_http
 from outfitter.app.following import Applied, follow_folder, state_of
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.passes import KnownTokens, Passes
 from outfitter.app.registry_place import DATABASE, KEYS, registry_url
+from outfitter.app.run_seats import ServedRuns
 from outfitter.app.settings import Settings
 from outfitter.app.snapshot import Snapshot, read_snapshot, snapshot_age, write_snapshot
 from outfitter.basics import the_one_in
@@ -35,7 +37,7 @@ from outfitter.upstream import fetch_supply, make_providers
 
 if TYPE_CHECKING:
     from outfitter.coordinator import Access, Coordinator, JwtVerifier
-    from outfitter.gateway import Address, Desk
+    from outfitter.gateway import Address, Desk, Relay
     from outfitter.resolution import Supply, Want
     from outfitter.storage import Database
 
@@ -45,7 +47,8 @@ _GATHER_SECONDS = 0.2
 _OLD_SECONDS, _PATIENCE_SECONDS = 24 * 3600.0, 5.0
 """When a snapshot is old, and how long the database is waited for before an old one is used."""
 _ROOM_SECONDS = 0.25
-"""How long the first calls of a gateway that can serve already have the processor to themselves: loading takes it."""
+"""How long the first calls of a gateway that can serve already have the processor to themselves: loading takes it.
+Nobody waits for it: who asks for the API meanwhile has it loaded at once."""
 _BUSY = b'{"title":"Service Unavailable","status":503,"code":"unavailable","detail":"the registry is not open yet"}'
 Application = Callable[[Any, Any, Any], Any]
 
@@ -64,6 +67,9 @@ class Service:
     snapshot: Snapshot | None = None
     """What the gateway serves: the last good configuration."""
     admin_token: str | None = None
+    relay: Relay | None = None
+    """The way to other workers, where there are any."""
+    runs: ServedRuns = field(init=False)
     opened: anyio.Event = field(default_factory=anyio.Event)
     """Set when the registry is open, or cannot be and there is an old snapshot to serve."""
     _old: Snapshot | None = None
@@ -72,7 +78,13 @@ class Service:
     _swap: Callable[[Catalog], None] = lambda _catalog: None
     _coordinator: Coordinator | None = None
     _api: Application | None = None
+    _wanted: anyio.Event = field(default_factory=anyio.Event)
+    """Set when somebody asks for the API."""
     _changed: anyio.Event = field(default_factory=anyio.Event)
+
+    def __post_init__(self) -> None:
+        """Runs are served from the registry, once it is open."""
+        self.runs = ServedRuns(self.settings, self.environment, self.relay)
 
     def first(self) -> Catalog | None:
         """The catalog of the snapshot, if there is one that can be trusted."""
@@ -114,6 +126,7 @@ class Service:
             return None
         if scope["path"].startswith("/mcp/"):
             return None if self.snapshot is not None else _not_yet
+        self._wanted.set()
         return self._api or _not_yet
 
     def ready(self) -> tuple[int, str]:
@@ -131,7 +144,7 @@ class Service:
         """Open the registry and keep it until the gateway ends; StorageUnavailable when it must not be used."""
         self._desk, self._swap = desk, swap
         with anyio.move_on_after(0.0 if self.snapshot is None else _ROOM_SECONDS):
-            await desk.closing.wait()
+            await self._wanted.wait()
         wait, told, patience = _FIRST_WAIT, "", anyio.current_time() + _PATIENCE_SECONDS
         while not desk.closing.is_set():
             try:
@@ -168,7 +181,7 @@ class Service:
             async with (
                 _verifying(self.options) as verifier,
                 open_database(url, keys) as database,
-                open_coordinator(database, fetch=self._fetch, audit=audit) as coordinator,
+                open_coordinator(database, fetch=self._fetch, audit=audit, holder=self.runs.me) as coordinator,
                 open_access(database.tokens, verifier=verifier, is_open=self.options.is_open) as access,
             ):
                 await self._keep(database, coordinator, access)  # then the database is closed, and not cut off
@@ -176,6 +189,7 @@ class Service:
             raise the_one_in(several) from None
         finally:
             self._coordinator = self._api = None
+            self.runs.use(None, None)
             audit.close()
 
     async def _keep(self, database: Database, coordinator: Coordinator, access: Access) -> None:
@@ -194,6 +208,7 @@ class Service:
                     seen = None  # it is tried again
         await self._take_over(database, coordinator, access)
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, load_http)
             tasks.start_soon(self._keep_snapshot, database, coordinator, access)
             if self.is_first:
                 tasks.start_soon(follow_folder, folder, take, self.news, seen)
@@ -224,6 +239,7 @@ class Service:
 
         self._coordinator, self._old = coordinator, None
         self.tokens.use(access.gateway)
+        self.runs.use(coordinator, access)
         self.snapshot = await self._shoot(database, coordinator, access)
         coordinator.live.on_change(self._hear)
         self._swap(coordinator.live.catalog)  # equal numbers prove nothing: the database may be another one's copy
@@ -233,6 +249,7 @@ class Service:
             office = Office(
                 coordinator, access,
                 metrics=self._desk.recorder.metrics.text, ready=self.ready, closing=self._desk.closing,
+                pass_on=self.runs.pass_on,
             )  # fmt: skip
             self._api = make_api(office, hosts=self.options.hosts, origins=self.options.origins)
         self.opened.set()
@@ -252,7 +269,7 @@ class Service:
     async def _keep_snapshot(self, database: Database, coordinator: Coordinator, access: Access) -> None:
         """Take another snapshot after every change, until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._hear_tokens, database)
+            tasks.start_soon(self._hear_tokens, database, access)
             while True:
                 await self._changed.wait()
                 await anyio.sleep(_GATHER_SECONDS)
@@ -264,10 +281,19 @@ class Service:
                 except StorageUnavailable as error:
                     _log.warning("the snapshot of the registry is not kept: %s", error)
 
-    async def _hear_tokens(self, database: Database) -> None:
+    async def _hear_tokens(self, database: Database, access: Access) -> None:
         async for generation in database.tokens.follow():
             if self.snapshot is None or generation != self.snapshot.generation:
                 self._changed.set()
+            await self._let_runs_go(access)
+
+    async def _let_runs_go(self, access: Access) -> None:
+        """What ended runs had is not kept: neither their seats nor the connections that only they used."""
+        with suppress(StorageUnavailable):  # then nothing is known to have ended
+            await access.copy.refresh()
+        if self._desk is not None:
+            now = time.time()
+            self._desk.forget_runs(lambda token_id: access.copy.holds(token_id, now))
 
     async def _save(self) -> None:
         if self.snapshot is not None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from outfitter.app.first_start import token_book
+from outfitter.app.first_start import load_http, token_book
 from outfitter.app.live import arm_plan, make_pool
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions, Started
@@ -28,7 +28,7 @@ from outfitter.resolution import RunPlan, resolve
 from outfitter.storage import CatalogFolder
 
 if TYPE_CHECKING:
-    from outfitter.gateway import Address, Desk, Gate, Relay, Seat, TokenSource
+    from outfitter.gateway import Address, Desk, Gate, Relay, RunSeats, Seat, TokenSource
 
 _log = logging.getLogger(__name__)
 NEWS = "gateway.json"
@@ -44,8 +44,10 @@ class SeatMaker:
     share: Share = ALONE
     keep_seconds: float = 60.0
     """How long a seat is good for other catalogs too, if they have the same plan. Later a changed secret counts."""
+    retry_seconds: float = 5.0
+    """The same for a seat that lacks something: a provider that does not answer is not asked at every change."""
     _kept: dict[str, tuple[float, Seat]] = field(default_factory=dict[str, tuple[float, "Seat"]])
-    """When the newest seat of an agent was made, and the seat; only those that lack nothing."""
+    """When the newest seat of an agent was made, and the seat."""
 
     def of(self, catalog: Catalog) -> MakeSeat:
         """What makes each agent's seat from this catalog."""
@@ -54,12 +56,14 @@ class SeatMaker:
     def _make(self, catalog: Catalog, agent: str) -> Seat:
         # A seat must not keep a whole catalog that is no longer in use.
         plan = replace(self.share.of_plan(resolve(agent, catalog)), catalog=Catalog())
-        made, before = self._kept.pop(agent, (0.0, None))
-        if before is None or before.plan != plan or time.monotonic() - made >= self.keep_seconds:
-            made, before = time.monotonic(), self._arm(plan)
-        if not any(isinstance(server, OutfitterError) for server in before.servers.values()):
-            self._kept[agent] = made, before
-        return before
+        made, seat = self._kept.get(agent, (0.0, None))
+        if seat is None or seat.plan != plan or time.monotonic() - made >= self._good_for(seat):
+            seat = self._arm(plan)
+            self._kept[agent] = time.monotonic(), seat
+        return seat
+
+    def _good_for(self, seat: Seat) -> float:
+        return self.keep_seconds if seat.is_whole else self.retry_seconds
 
     def _arm(self, plan: RunPlan) -> Seat:
         from outfitter.gateway import Seat
@@ -71,7 +75,7 @@ class SeatMaker:
         return Seat(outfit.plan, outfit.servers)
 
 
-def _nobody(agent: str) -> Seat:
+def nobody(agent: str) -> Seat:
     """The seats before there is a catalog."""
     raise UnknownAgent(f"no agent '{agent}' yet")
 
@@ -100,6 +104,11 @@ class Source(Protocol):
         """What whoever started it is told."""
         ...
 
+    @property
+    def runs(self) -> RunSeats | None:
+        """Who knows what runs were given; None when there are no runs."""
+        ...
+
     def ready(self) -> tuple[int, str]:
         """Status and text of ``/ready``, as far as the source knows."""
         ...
@@ -116,6 +125,7 @@ class FolderSource:
     settings: Settings
     news: News
     tokens: TokenSource
+    runs: None = None
 
     def first(self) -> Catalog:
         """The folder's catalog; the errors of bad files."""
@@ -133,6 +143,7 @@ class FolderSource:
 
         seen = await anyio.to_thread.run_sync(state_of, self.settings.catalog)
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, load_http)
             tasks.start_soon(follow_folder, CatalogFolder(self.settings.catalog), take, self.news, seen)
             await desk.closing.wait()
             tasks.cancel_scope.cancel()
@@ -176,7 +187,8 @@ async def run_gateway(
     else:
         from outfitter.app.service import Service
 
-        source = Service(settings, environment, options, news, is_first=relay is None or relay.number == 0)
+        is_first = relay is None or relay.number == 0
+        source = Service(settings, environment, options, news, is_first=is_first, relay=relay)
     run = _Run(settings, environment, options, source, news, relay)
     try:
         await run.serve(on_ready or (lambda _started: None))
@@ -206,13 +218,14 @@ class _Run:
         share = ALONE if self.relay is None else Share(self.relay.number, self.relay.count)
         maker = SeatMaker(self.environment, settings, share)
         tokens = None if options.is_open else self.source.tokens
-        first, pool = _nobody if catalog is None else maker.of(catalog), partial(make_pool, settings)
+        first, pool = nobody if catalog is None else maker.of(catalog), partial(make_pool, settings)
         async with (
             open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
             tracing(recorder, self.environment),
             open_desk(first, tokens, pool, watch=options.watch(recorder, share)) as desk,
             anyio.create_task_group() as group,
         ):
+            desk.seats.runs = self.source.runs
             run = partial(self.source.run, desk, lambda catalog: desk.seats.swap(maker.of(catalog)))
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                 await self._listen(desk, signals, lambda: group.start_soon(run), on_ready)

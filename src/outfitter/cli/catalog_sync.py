@@ -71,7 +71,7 @@ def apply_command(place: Path, dry_run: bool, yes: bool, prune: bool, approve: b
         _print_plan(plan)
     click.echo("Applied." if plan.changes else "Nothing to do.")
     for name in waiting:
-        click.echo(f"The command of server '{name}' waits for approval: outfitter servers approve {name}")
+        click.echo(_waits(name))
 
 
 @click.command("drift")
@@ -124,6 +124,13 @@ async def _plan(catalog: Catalog, *, prune: bool) -> FilePlan:
         chosen = settings() if has_registry(settings()) else replace(settings(), state=Path(nowhere))
         async with open_files(chosen) as files:
             return await files.plan(catalog, prune=prune)
+
+
+def _waits(name: str) -> str:
+    kind, _, agent = name.rpartition("/")
+    if kind:
+        return f"The executor of agent '{agent}' waits for approval: outfitter agents approve {agent}"
+    return f"The command of server '{name}' waits for approval: outfitter servers approve {name}"
 
 
 async def _apply(

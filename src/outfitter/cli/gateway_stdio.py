@@ -12,9 +12,8 @@ from functools import partial
 import anyio
 import click
 
-from outfitter.app import GatewayOptions, Settings, arm_plan, make_pool
-from outfitter.cli.console import complete_names, load, settings
-from outfitter.errors import UnknownAgent
+from outfitter.app import Settings, open_endpoint
+from outfitter.cli.console import complete_names, settings
 
 _READ = 256 * 1024
 
@@ -23,40 +22,34 @@ _READ = 256 * 1024
 @click.option("--stdio", "is_stdio", is_flag=True, required=True, help="Speak on stdin and stdout.")
 @click.option("--agent", required=True, shell_complete=complete_names("agents"), help="Whose endpoint it is.")
 @click.option("--server", help="This server alone, under its own names.")
-def gateway_command(is_stdio: bool, agent: str, server: str | None) -> None:
+@click.option("--files", "uses_files", is_flag=True, help="Serve the catalog folder, also where there is a registry.")
+def gateway_command(is_stdio: bool, agent: str, server: str | None, uses_files: bool) -> None:
     r"""Be an agent's MCP endpoint for the client that starts this command.
+
+    Where 'outfitter up' has made a registry, its agents are served; else those of the catalog folder.
 
     \b
     Examples:
       outfitter gateway --stdio --agent tester
       outfitter gateway --stdio --agent tester --server github
+      outfitter gateway --stdio --agent tester --files
     """
     del is_stdio
-    if agent not in load().agents:
-        raise UnknownAgent(f"no agent '{agent}'")
     # Whatever anybody prints goes to stderr: stdout carries messages and nothing else.
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    anyio.run(partial(_run, settings(), agent, server, out), backend_options={"use_uvloop": True})
+    run = partial(_run, settings(), agent, server, uses_files=uses_files, out=out)
+    anyio.run(run, backend_options={"use_uvloop": True})
 
 
-async def _run(chosen: Settings, agent: str, server: str | None, out: int) -> None:
-    from outfitter.gateway import Seat, StdioFront, open_desk, open_recorder
-    from outfitter.resolution import resolve
+async def _run(chosen: Settings, agent: str, server: str | None, *, uses_files: bool, out: int) -> None:
+    from outfitter.gateway import StdioFront
 
-    catalog = load()
-
-    def make(name: str) -> Seat:
-        outfit = arm_plan(resolve(name, catalog), os.environ, chosen)
-        return Seat(outfit.plan, outfit.servers)
-
-    chosen.state.mkdir(parents=True, exist_ok=True)
     async with (
-        open_recorder(chosen.state, database=chosen.database, keep_days=chosen.keep_days) as recorder,
-        open_desk(make, None, partial(make_pool, chosen), watch=GatewayOptions().watch(recorder)) as desk,
+        open_endpoint(chosen, os.environ, uses_files=uses_files) as desk,
         anyio.create_task_group() as group,
     ):
-        desk.view(agent, server)
+        await desk.open_view(agent, server)
         group.start_soon(_stop_when_told, group)
         await StdioFront(desk, agent, server).serve(_lines(), partial(_write, out))
         group.cancel_scope.cancel()

@@ -19,7 +19,6 @@ _LOOK_SECONDS = 1.0
 _SPAN = re.compile(r"(\d{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _BEYOND = 2**53
-_CHANGE = "entry."
 _lines_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 _follow_option = click.option("--follow", is_flag=True, help="Go on with new ones as they come; Ctrl-C ends it.")
 _since_option = click.option("--since", metavar="WHEN", help="Not older than this: 15m, 2h, 7d or 2030-01-31T12:00Z.")
@@ -96,16 +95,38 @@ def changes_command(entry: str | None, who: str | None, since: str | None, follo
     moment = _moment(since)
     first = None if moment is None else datetime.fromisoformat(moment)
 
-    def is_wanted(event: dict[str, Any]) -> bool:
-        return (
-            event["kind"].startswith(_CHANGE)
-            and entry in {None, event["subject"]}
-            and who in {None, event["data"].get("who")}
-            and (first is None or datetime.fromisoformat(event["at"]) >= first)
-        )
+    def is_wanted(change: dict[str, Any]) -> bool:
+        return entry in {None, f"{change['kind']}/{change['id']}"} and who in {None, change["who"]}
 
     with open_client() as client:
-        _print_each(filter(is_wanted, _events(client, 0, is_endless=follow)), None if as_json else _event_line)
+        found = _changes(client, first, is_endless=follow)
+        _print_each(filter(is_wanted, found), None if as_json else _change_line)
+
+
+def _changes(client: ApiClient, first: datetime | None, *, is_endless: bool) -> Iterator[dict[str, Any]]:
+    """Changes since a moment, oldest first; without an end those to come too."""
+    seen = 0
+    while True:
+        new = list(_newer(client, seen, first))
+        yield from reversed(new)
+        seen = new[0]["seq"] if new else seen
+        if not is_endless:
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def _newer(client: ApiClient, seen: int, first: datetime | None) -> Iterator[dict[str, Any]]:
+    """Changes after a number and a moment, as the API has them: newest first."""
+    for change in client.items("/changes"):
+        if change["seq"] <= seen or (first is not None and datetime.fromisoformat(change["at"]) < first):
+            return
+        yield change
+
+
+def _change_line(change: dict[str, Any]) -> str:
+    place = f"{change['kind']}/{change['id']}"
+    told = f"{change['action']}  {place}  version {change['version']}  who {change['who']}"
+    return _one_line(f"{change['seq']}  {change['at']}  {told}")
 
 
 @click.command("events")

@@ -15,7 +15,7 @@ from outfitter.cli.api_client import ApiClient
 from outfitter.cli.console import json_option, print_json, visible
 from outfitter.cli.registry_documents import Document, Given, change_values, parse_given, read_given
 from outfitter.cli.registry_place import complete_entries, open_client, place_options
-from outfitter.cli.registry_words import SERVERS, Words, tell_change
+from outfitter.cli.registry_words import AGENTS, SERVERS, Words, tell_change
 from outfitter.errors import InUse, Invalid, OutfitterError
 from outfitter.formats import Syntax, render_text
 
@@ -183,16 +183,43 @@ def approve_server(name: str, yes: bool, as_json: bool) -> None:
       outfitter servers approve filesystem
       outfitter servers approve filesystem --yes --server URL
     """
-    with open_client() as client:
-        found = SERVERS.record(client, name)
-        if not yes and found["approved"] is not None:
-            click.echo(visible(_command_of(found["document"])), err=True)
-            click.confirm("Let this be started?", abort=True, err=True)
-        record = client.request("POST", SERVERS.path(name, "approve"), etag=found["etag"]).json
+    record = _approve(SERVERS, name, yes=yes)
     if as_json:
         print_json(record)
     else:
         click.echo(f"The command of server '{name}' is approved.")
+
+
+@click.command("approve")
+@click.argument("name", shell_complete=complete_entries(AGENTS.kind))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@place_options
+@json_option
+def approve_executor(name: str, yes: bool, as_json: bool) -> None:
+    r"""Let what executes the runs of an agent be started, as it stands now; for admins.
+
+    \b
+    Examples:
+      outfitter agents approve builder
+      outfitter agents approve builder --yes --server URL
+    """
+    record = _approve(AGENTS, name, yes=yes)
+    if as_json:
+        print_json(record)
+    else:
+        click.echo(f"The executor of agent '{name}' is approved.")
+
+
+def _approve(words: Words, name: str, *, yes: bool) -> Document:
+    with open_client() as client:
+        found = words.record(client, name)
+        if not yes and found["approved"] is not None:
+            document: Document = found["document"]
+            if words is not SERVERS:
+                document = document.get("executor") or document
+            click.echo(visible(_command_of(document)), err=True)
+            click.confirm("Let this be started?", abort=True, err=True)
+        return client.request("POST", words.path(name, "approve"), etag=found["etag"]).json
 
 
 def _command_of(document: Document) -> str:

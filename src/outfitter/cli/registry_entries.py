@@ -11,7 +11,14 @@ from typing import Any
 import click
 
 from outfitter.cli import inspect
-from outfitter.cli.registry_changing import approve_server, make_add, make_edit, make_rm, make_rollback
+from outfitter.cli.registry_changing import (
+    approve_executor,
+    approve_server,
+    make_add,
+    make_edit,
+    make_rm,
+    make_rollback,
+)
 from outfitter.cli.registry_documents import Document, public_pair, read_secret
 from outfitter.cli.registry_reading import make_history, make_list, make_show, make_users, resolve_agent
 from outfitter.cli.registry_words import AGENTS, CAPABILITIES, SERVERS, Words
@@ -93,7 +100,7 @@ def _group(words: Words, folder: tuple[click.Command, click.Command], *more: cli
 _ABOUT = {
     "servers": "The MCP servers of the registry: list, show, add, edit, approve, remove, undo.",
     "capabilities": "What several agents share: list, show, add, edit, remove, undo.",
-    "agents": "The agents of the team: list, show, resolve, add, edit, remove, undo.",
+    "agents": "The agents of the team: list, show, resolve, add, edit, approve, remove, undo.",
 }
 servers_command = _group(
     SERVERS,
@@ -114,4 +121,5 @@ agents_command = _group(
     (inspect.list_agents, inspect.show_agent),
     make_add(AGENTS, _AGENT_OPTIONS, _agent_document, "tester --use context-store --use jira=atlassian"),
     resolve_agent,
+    approve_executor,
 )

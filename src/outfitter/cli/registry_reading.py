@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import click
@@ -11,7 +11,7 @@ import click
 from outfitter.cli.api_client import ApiClient
 from outfitter.cli.console import json_option, print_json, print_table, visible
 from outfitter.cli.registry_place import complete_entries, is_about_folder, open_client, place_options
-from outfitter.cli.registry_words import AGENTS, CAPABILITIES, SERVERS, Words
+from outfitter.cli.registry_words import AGENTS, SERVERS, Words
 from outfitter.formats import Syntax, render_text
 
 Json = dict[str, Any]
@@ -136,28 +136,13 @@ def make_users(words: Words) -> click.Command:
     @json_option
     def users(name: str, as_json: bool) -> None:
         with open_client() as client:
-            words.record(client, name)
-            found = list(_users_of(client, words, name))
+            found = list(client.items(words.path(name, "users")))
         if as_json:
-            print_json([{"kind": kind, "id": user} for kind, user in found])
+            print_json(found)
         else:
-            print_table(("KIND", "NAME"), found)
+            print_table(("KIND", "NAME"), [(user["kind"], user["id"]) for user in found])
 
     return users
-
-
-def _users_of(client: ApiClient, words: Words, name: str) -> Iterator[tuple[str, str]]:
-    """Who refers to it, read off the documents; nobody refers to an agent."""
-    if words is SERVERS:
-        for kind in (CAPABILITIES.kind, AGENTS.kind):
-            for item in client.items(f"/{kind}"):
-                uses = item["document"].get("mcpServers", {}).values()
-                if any(use.get("ref") == name for use in uses):
-                    yield kind, item["id"]
-    elif words is CAPABILITIES:
-        for item in client.items(f"/{AGENTS.kind}"):
-            if name in item["document"].get("capabilities", ()):
-                yield AGENTS.kind, item["id"]
 
 
 @click.command("resolve")

@@ -1,7 +1,8 @@
-"""Commands of runs and sessions: start, list, show, stop, and who started whom."""
+"""Commands of runs and sessions: start, list, show, stop, what a run tells, who started whom, and who executes runs."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from outfitter.formats import Syntax, render_text
 _STATES = ["pending", "running", "stopping", "stopped", "done", "failed", "lost"]
 _DEEPEST = 20
 _WIDE = 60
+_PAGE = 500
 _agent = click.option("--agent", help="Only of this agent.", shell_complete=complete_entries("agents"))
 _state = click.option("--state", type=click.Choice(_STATES), help="Only in this state.")
 _limit = click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="So many at most.")
@@ -25,7 +27,7 @@ _limit = click.option("--limit", type=click.IntRange(min=1), default=100, show_d
 
 @click.group("runs")
 def runs_command() -> None:
-    """Start, list, show and stop runs of agents."""
+    """Start, list, show, follow and stop runs of agents."""
 
 
 @runs_command.command("start")
@@ -50,7 +52,7 @@ def start_command(agent: str | None, file: str | None, as_json: bool, **given: A
       outfitter runs start tester --prompt 'Go' --credential jira:X-API-Key=env:JIRA_KEY --server URL
     """
     request = read_given(file) if file else Given({}, "", "", Syntax.JSON)
-    document = {**request.document, **_document(agent, **given)}
+    document = {**request.document, **run_document(agent, **given)}
     if "agent_name" not in document:
         raise click.UsageError("name an agent, or give the request with -f")
     if document.get("credentials") and server_url() is None:
@@ -66,9 +68,10 @@ def start_command(agent: str | None, file: str | None, as_json: bool, **given: A
         )
 
 
-def _document(
+def run_document(
     agent: str | None, prompt: str | None, headers: Sequence[str], credentials: Sequence[str], parent: str | None
 ) -> Document:
+    """The request for a run, from options."""
     mcp_headers: dict[str, dict[str, str]] = {}
     for item in headers:
         alias, pair = _aliased(item)
@@ -114,11 +117,9 @@ def list_runs(agent: str | None, state: str | None, limit: int, as_json: bool) -
     if as_json:
         print_json(found)
         return
-    rows = [
-        (run["id"], run["agent_name"], run["state"], run["created_at"], run["created_by"], _short(run["prompt"]))
-        for run in found
-    ]
-    print_table(("RUN", "AGENT", "STATE", "CREATED", "BY", "PROMPT"), rows)
+    names = ("id", "agent_name", "state", "owner", "attempt", "created_at", "created_by")
+    rows = [[*(str(run[name] or "") for name in names), _short(run["prompt"])] for run in found]
+    print_table(("RUN", "AGENT", "STATE", "RUNNER", "ATTEMPT", "CREATED", "BY", "PROMPT"), rows)
 
 
 @runs_command.command("show")
@@ -134,6 +135,63 @@ def show_run(run_id: str, as_json: bool) -> None:
     """
     with open_client() as client:
         _print_one(client.request("GET", path_of("runs", run_id)).json, as_json=as_json)
+
+
+@runs_command.command("events")
+@click.argument("run_id", metavar="RUN")
+@click.option("--after", type=click.IntRange(min=0), default=0, help="Only those after this number.")
+@_limit
+@place_options
+@json_option
+def list_run_events(run_id: str, after: int, limit: int, as_json: bool) -> None:
+    r"""Show what a run has told while it was executed, in order.
+
+    \b
+    Examples:
+      outfitter runs events run_0a1b2c
+      outfitter runs events run_0a1b2c --after 120 --json
+    """
+    found: list[dict[str, Any]] = []
+    with open_client() as client:
+        following: int | None = after
+        while following is not None and len(found) < limit:
+            query = {"after": following, "limit": min(limit - len(found), _PAGE)}
+            page = client.request("GET", path_of("runs", run_id, "events"), query=query).json
+            found += page["events"]
+            following = page["next"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [(str(one["seq"]), one["at"], one["type"], _short(json.dumps(one["data"]))) for one in found]
+    print_table(("NUMBER", "AT", "TYPE", "DATA"), rows)
+
+
+@runs_command.command("tree")
+@click.argument("run_id", metavar="RUN")
+@place_options
+@json_option
+def show_tree(run_id: str, as_json: bool) -> None:
+    r"""Show a run and all runs that were started from it, each with its state.
+
+    \b
+    Examples:
+      outfitter runs tree run_0a1b2c
+      outfitter runs tree run_0a1b2c --json
+    """
+    with open_client() as client:
+        run = client.request("GET", path_of("runs", run_id)).json
+        found = client.request("GET", path_of("sessions", run["session_id"])).json
+        if as_json:
+            print_json(_family(client, found, _DEEPEST))
+        else:
+            _print_tree(client, found)
+
+
+def _family(client: ApiClient, found: dict[str, Any], left: int) -> dict[str, Any]:
+    children = found["children"] if left else ()
+    below = [client.request("GET", path_of("sessions", child)).json for child in children]
+    kept = {name: found[name] for name in ("run_id", "id", "agent", "state")}
+    return {**kept, "children": [_family(client, one, left - 1) for one in below]}
 
 
 @runs_command.command("stop")
@@ -153,6 +211,30 @@ def stop_run(run_id: str, as_json: bool) -> None:
         print_json(run)
     else:
         click.echo(f"Run {run['id']} is {run['state']}.")
+
+
+@click.command("runners")
+@place_options
+@json_option
+def runners_command(as_json: bool) -> None:
+    r"""List those who execute runs, and which of them are alive.
+
+    \b
+    Examples:
+      outfitter runners
+      outfitter runners --json
+    """
+    with open_client() as client:
+        found = list(client.items("/runners", {}, most=_PAGE))
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (one["id"], "alive" if one["is_alive"] else "silent", f"{len(one['running'])} of {one['capacity']}",
+         ", ".join(one["executors"]), one["last_seen"])
+        for one in found
+    ]  # fmt: skip
+    print_table(("RUNNER", "STATE", "RUNS", "EXECUTORS", "LAST SEEN"), rows)
 
 
 @click.group("sessions")

@@ -76,10 +76,10 @@ def up_command(
         anyio.run(run_worker, backend_options=loop)
         return
     memory = None if most_memory is None else most_memory * 1024 * 1024
-    options = _checked(GatewayOptions(most_memory=memory, **given), wants_registry=database is not None)
     chosen = settings() if keep_days is None else replace(settings(), keep_days=keep_days)
     if database is not None:
         chosen = replace(chosen, database=_postgres(database))
+    options = _checked(GatewayOptions(most_memory=memory, **given), wants_registry=chosen.database is not None)
     run = run_gateway if workers == 1 else partial(run_workers, count=workers)
     tell = partial(_tell, options)
     anyio.run(partial(run, chosen, os.environ, options, on_ready=tell), backend_options=loop)
@@ -99,7 +99,8 @@ def _checked(options: GatewayOptions, *, wants_registry: bool) -> GatewayOptions
         return options
     hint = "pip install 'outfitter[service]'"
     if wants_registry:
-        raise StorageUnavailable("a registry needs libraries that are not installed", hint=hint)
+        told = "a registry in a database needs libraries that are not installed"
+        raise StorageUnavailable(told, hint=f"{hint}, or --files for none")
     click.echo(f"Serving the catalog folder as it is; a registry with an API needs: {hint}", err=True)
     return replace(options, uses_files=True)
 

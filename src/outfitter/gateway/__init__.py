@@ -9,8 +9,8 @@ from outfitter.gateway.metrics import Metrics
 from outfitter.gateway.opening import Watch, open_desk
 from outfitter.gateway.recorder import Recorder, open_recorder
 from outfitter.gateway.records import CallRecord, digest_of
-from outfitter.gateway.relaying import Relay
-from outfitter.gateway.seats import Seat
+from outfitter.gateway.relaying import Passed, Relay
+from outfitter.gateway.seats import RunSeats, Seat
 from outfitter.gateway.serving import Address, holding, serving
 from outfitter.gateway.stdio_front import StdioFront
 from outfitter.gateway.steps.recording import Keeping
@@ -27,8 +27,10 @@ __all__ = [
     "Limits",
     "Metrics",
     "Page",
+    "Passed",
     "Recorder",
     "Relay",
+    "RunSeats",
     "Seat",
     "StdioFront",
     "TokenBook",

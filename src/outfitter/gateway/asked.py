@@ -37,6 +37,8 @@ class Asked:
         return as_object(self.params.get("arguments"))
 
 
+OUTCOME = "outfitter/outcome"
+"""Where the gateway's own results say what went wrong; nobody else's result says anything there."""
 Next: TypeAlias = Callable[[Asked], Awaitable[Message]]
 Step: TypeAlias = Callable[[Asked, Next], Awaitable[Message]]
 
@@ -46,5 +48,5 @@ def told(text: str, *, code: str, **details: object) -> Message:
     return {
         "content": [{"type": "text", "text": text}],
         "isError": True,
-        "_meta": {"outfitter/outcome": {"code": code, **details}},
+        "_meta": {OUTCOME: {"code": code, **details}},
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -56,7 +56,7 @@ class Desk:
         self.visits.on_end = lambda visit: self.subscriptions.drop_all(visit.subscribed)
 
     def view(self, agent: str, server: str | None) -> View:
-        """The endpoint of an agent; UnknownAgent or UnknownAlias when there is none."""
+        """The endpoint of an agent whose seat is armed; UnknownAgent or UnknownAlias when there is none."""
         seat = self.seats.find(agent)
         view = self._views.get((id(seat), server))
         if view is None or view.seat is not seat:
@@ -65,10 +65,21 @@ class Desk:
             view = self._views[id(seat), server] = View(seat, self.exchange, server)
         return view
 
+    async def open_view(self, agent: str, server: str | None) -> View:
+        """The endpoint of an agent, its seat armed first if it is not; UnknownAgent or UnknownAlias."""
+        await self.seats.arm(agent)
+        return self.view(agent, server)
+
+    def forget_runs(self, holds: Callable[[str], bool]) -> None:
+        """Let go of everything that runs had whose token, by its id, holds no more."""
+        for name in self.seats.forget_runs(holds):
+            self.exchange.leave(name)
+        self._views = {key: kept for key, kept in self._views.items() if self.seats.is_current(kept.seat)}
+
     def refuse_call(self, principal: Principal, shown: str) -> tuple[int, float] | None:
         """Status and waiting time for a call that is one too many, which is recorded; None when it may come in."""
         try:
-            status, code, wait = self._too_many(principal.agent)
+            status, code, wait = self._too_many(self.seats.name_of(principal))
             if not status:
                 return None
             self.recorder.prepare()

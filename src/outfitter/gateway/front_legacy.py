@@ -70,7 +70,7 @@ class LegacyFront:
         check_capabilities(params.get("capabilities"))
         asked = params.get("protocolVersion")
         version = asked if isinstance(asked, str) and asked in VERSIONS else VERSIONS[0]
-        view = self.desk.view(arrival.agent, arrival.server)
+        view = await self.desk.open_view(self.desk.seats.name_of(principal), arrival.server)
         visit = self.desk.visits.open(principal, arrival.server, version, as_object(params.get("capabilities")))
         capabilities, instructions = await self.desk.introduce(view, visit.visitor(visit))
         result: Message = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": SERVER_INFO}

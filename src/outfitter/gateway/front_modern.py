@@ -72,7 +72,7 @@ class ModernFront:
         try:
             with self.desk.witness(principal, message):
                 version = modern.check(message, self._headers(arrival))
-            view = self.desk.view(arrival.agent, arrival.server)
+            view = await self.desk.open_view(self.desk.seats.name_of(principal), arrival.server)
             if method == "subscriptions/listen":
                 await self._listen(arrival, principal, message, words)
                 return
@@ -139,10 +139,10 @@ class ModernFront:
 
         visitor = modern.visitor_of(message, modern.VERSIONS[-1], principal, _Channel(words, Parked("")))
         held: dict[str, Line] = {}
-        ear = Ear(lambda: self.desk.view(arrival.agent, arrival.server), visitor, say, wanted.fits)
+        name = self.desk.seats.name_of(principal)
+        ear = Ear(lambda: self.desk.open_view(name, arrival.server), visitor, say, wanted.fits)
         try:
-            ear.start()
-            await self._subscribe(self.desk.view(arrival.agent, arrival.server), visitor, wanted, held)
+            await self._subscribe(await ear.start(), visitor, wanted, held)
             granted = Wanted(wanted.flags, frozenset(held))
             params = {"notifications": granted.as_json()}
             say({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})

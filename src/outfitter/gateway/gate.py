@@ -88,7 +88,7 @@ class Gate:
         except Turned as turned:
             self._count(turned)
             raise
-        arrived_with.set(arrival.header("traceparent"))
+        arrived_with.set((arrival.header("traceparent"), arrival.header("tracestate")))
         return arrival
 
     def admit(self, arrival: Arrival) -> Principal:

@@ -7,13 +7,14 @@ one. A client that goes away cancels what it asked, unless its stream can be tak
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import anyio
 
-from outfitter.errors import NotFound, OutfitterError
+from outfitter.errors import NotFound, OutfitterError, Unavailable
 from outfitter.gateway import modern
 from outfitter.gateway.desk import Desk
 from outfitter.gateway.faults import rpc_error
@@ -47,7 +48,7 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application."""
 _JSON, _EVENTS = "application/json", "text/event-stream"
-_OK = 200
+_OK, _NEEDS_TOKEN = 200, 401
 
 
 @dataclass(slots=True)
@@ -80,19 +81,48 @@ class HttpFront:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         try:
             arrival = self.gate.arrive(scope["method"], scope["path"], headers)
+            if self.desk.seats.runs is not None or not self.desk.seats.has(arrival.agent):
+                await self._prepare(arrival)
             principal = self.gate.admit(arrival)
-            await self._route(arrival, principal, receive, send)
+            rest = await self._pass_on(arrival, principal, receive, send)
+            if rest is not None:
+                await self._route(arrival, principal, rest, send)
         except Turned as turned:
             body = turned.text.encode()
             if self.relay is not None and turned.status == _OK and scope["path"] == METRICS:
                 body = (await self.relay.gather(METRICS, headers, turned.text)).encode()
             await send_body(send, turned.status, body, ("content-type", "text/plain; charset=utf-8"), *turned.headers)
 
-    async def _route(self, arrival: Arrival, principal: Principal, receive: Receive, send: Send) -> None:
+    async def _prepare(self, arrival: Arrival) -> None:
+        """Have the seat armed, if the client may come in: the limits of its agent are asked next."""
         try:
-            self.desk.view(arrival.agent, arrival.server)
-        except NotFound:
-            raise Turned(404, "not found") from None
+            principal = self.gate.recognise(arrival)
+        except Turned as turned:
+            # The gate says so in a moment, and counts it; a token of a run may just have been made by another process.
+            if turned.status == _NEEDS_TOKEN and self.desk.seats.runs is not None and arrival.header("authorization"):
+                await self.desk.seats.runs.look_again()
+            return
+        if not self.desk.seats.has(arrival.agent) and self.desk.seats.name_of(principal) == arrival.agent:
+            with suppress(NotFound):  # an agent that is not there has no limits
+                await self.desk.seats.arm(arrival.agent)
+
+    async def _pass_on(self, arrival: Arrival, principal: Principal, receive: Receive, send: Send) -> Receive | None:
+        """What is still to be received; None when the worker that holds the credentials of a run has answered."""
+        runs = self.desk.seats.runs
+        if self.relay is None or principal.run_id is None or runs is None:
+            return receive
+        with _told():
+            holder = await runs.holder(principal.run_id)
+        if self.relay.owner_of(holder) is None:
+            return receive
+        body = await _read(receive) if arrival.method == "POST" else b""
+        if await self.relay.pass_on(holder, arrival, body, receive, send):
+            return None
+        return _received(body, receive)
+
+    async def _route(self, arrival: Arrival, principal: Principal, receive: Receive, send: Send) -> None:
+        with _told():
+            await self.desk.open_view(self.desk.seats.name_of(principal), arrival.server)
         is_modern = arrival.header("mcp-protocol-version") not in {None, *VERSIONS}
         if arrival.method == "POST":
             await self._post(arrival, principal, receive, send)
@@ -184,7 +214,7 @@ class HttpFront:
             visit.hear(message)
             await send_body(send, 202, b"")
             return
-        view = self.desk.view(arrival.agent, arrival.server)
+        view = await self.desk.open_view(self.desk.seats.name_of(principal), arrival.server)
         wants_events = prefers_events(arrival.header("accept"))
         if wants_events and visit.version >= RESUMABLE_SINCE:
             stream = visit.record()
@@ -225,7 +255,8 @@ class HttpFront:
         def wants(note: Message) -> bool:
             return EVERYTHING.fits(note) or visit.wants(note)
 
-        ear = Ear(lambda: self.desk.view(arrival.agent, arrival.server), visit.visitor(visit), stream.say, wants)
+        name = self.desk.seats.name_of(visit.principal)
+        ear = Ear(lambda: self.desk.open_view(name, arrival.server), visit.visitor(visit), stream.say, wants)
         self.desk.lot.tasks.start_soon(_hear, ear, stream, self.desk.closing)
 
     async def _read_replay(self, visit: Visit, stream: Replay, after: int | None, receive: Receive, send: Send) -> None:
@@ -252,7 +283,7 @@ async def _hear(ear: Ear, stream: Replay, closing: anyio.Event) -> None:
 
     with stream.scope:
         try:
-            ear.start()
+            await ear.start()
             async with anyio.create_task_group() as group:
                 group.start_soon(ear.follow)
                 group.start_soon(close)
@@ -266,6 +297,29 @@ async def _hear(ear: Ear, stream: Replay, closing: anyio.Event) -> None:
 async def _cancel_when_gone(receive: Receive, group: anyio.abc.TaskGroup) -> None:
     await wait_gone(receive)
     group.cancel_scope.cancel()
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """An endpoint that is not there, or cannot be known now, as an answer of HTTP."""
+    try:
+        yield
+    except NotFound:
+        raise Turned(404, "not found") from None
+    except Unavailable:
+        raise Turned(503, "the registry does not answer; try again", ("retry-after", "1")) from None
+
+
+def _received(body: bytes, receive: Receive) -> Receive:
+    """A request whose body was read already, as if it came anew."""
+    pieces = [body]
+
+    async def again() -> MutableMapping[str, Any]:
+        if pieces:
+            return {"type": "http.request", "body": pieces.pop(), "more_body": False}
+        return await receive()
+
+    return again
 
 
 def _announced(arrival: Arrival) -> Message:

@@ -305,6 +305,15 @@ class Exchange:
             line.retire()
             self.pool.let_go(line.connection)
 
+    def leave(self, agent: str) -> None:
+        """Take every line from somebody who comes no more; the last who has one ends it."""
+        for owner in [owner for owner in self._had if owner[0] == agent]:
+            for place, line in self._had.pop(owner).items():
+                line.users.discard(agent)
+                if not line.users and self._lines.pop(place, None) is line:
+                    line.retire()
+                    self.pool.let_go(line.connection)
+
     def lines(self) -> tuple[Line, ...]:
         """Every line, in use or not."""
         return tuple(self._lines.values())

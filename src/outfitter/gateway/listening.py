@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -58,24 +58,25 @@ EVERYTHING = Wanted(frozenset(_FLAGS.values()))
 class Ear:
     """Hears all lines of an endpoint and passes on what is wanted; goes along when the agent's plan changes."""
 
-    find: Callable[[], View]
+    find: Callable[[], Awaitable[View]]
     visitor: Visitor
     say: Callable[[Message], None]
     wants: Callable[[Message], bool]
     _view: View | None = None
     _lines: list[Line] = field(default_factory=list[Line])
 
-    def start(self) -> None:
-        """Begin to hear; a server that cannot be reached by a line is not heard."""
+    async def start(self) -> View:
+        """Begin to hear, and the view that is heard; a server that cannot be reached by a line is not heard."""
+        view = self._view = await self.find()
         self.stop()
-        self._view = self.find()
-        for alias in self._view.aliases:
+        for alias in view.aliases:
             try:
-                line = self._view.line(alias, self.visitor)
+                line = view.line(alias, self.visitor)
             except OutfitterError:
                 continue
             line.listeners.add(self._hear)
             self._lines.append(line)
+        return view
 
     def stop(self) -> None:
         """Hear nothing more."""
@@ -89,16 +90,16 @@ class Ear:
             view = self._view
             if view is not None:
                 await view.gather(self.visitor, _open)
-            while self._is_same(view):  # noqa: ASYNC110 - a new plan is found when somebody asks for it
+            while await self._is_same(view):  # noqa: ASYNC110 - a new plan is found when somebody asks for it
                 await anyio.sleep(_LOOK_SECONDS)
-            self.start()
+            await self.start()
             for method in _FLAGS:
                 self._hear({"jsonrpc": "2.0", "method": method})
 
-    def _is_same(self, view: View | None) -> bool:
+    async def _is_same(self, view: View | None) -> bool:
         """Whether the endpoint is as before; one that is gone has no news."""
         try:
-            return self.find() is view
+            return await self.find() is view
         except OutfitterError:
             return True
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,16 @@ _NOT_PASSED_ON = frozenset(
     {"connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A request as it is passed on; header names in lower case."""
+
+    method: str
+    path: str
+    headers: Sequence[tuple[str, str]] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,11 @@ class Relay:
 
     async def pass_on(self, ident: str | None, arrival: Arrival, body: bytes, receive: Receive, send: Send) -> bool:
         """Have the owner of the id answer; False when there is none, or none any more, and nothing was sent."""
+        path = f"/mcp/{arrival.agent}" + (f"/{arrival.server}" if arrival.server else "")
+        return await self.forward(ident, Passed(arrival.method, path, arrival.headers, body), receive, send)
+
+    async def forward(self, ident: str | None, passed: Passed, receive: Receive, send: Send) -> bool:
+        """``pass_on`` for any request."""
         owner = self.owner_of(ident)
         if owner is None:
             return False
@@ -91,7 +106,7 @@ class Relay:
                 group.cancel_scope.cancel()
 
             group.start_soon(leave_with_client)
-            is_answered = await self._stream(owner, arrival, body, send)
+            is_answered = await self._stream(owner, passed, send)
             group.cancel_scope.cancel()
         return is_answered
 
@@ -107,14 +122,13 @@ class Relay:
                         texts[other] = await answer.text()
         return merge(texts)
 
-    async def _stream(self, owner: int, arrival: Arrival, body: bytes, send: Send) -> bool:
+    async def _stream(self, owner: int, passed: Passed, send: Send) -> bool:
         """Send what the owner says, as it says it. An answer that breaks off is left unfinished."""
         import aiohttp
 
         is_begun = False
-        path = f"/mcp/{arrival.agent}" + (f"/{arrival.server}" if arrival.server else "")
         try:
-            async with self._asking(owner, arrival.method, path, arrival.headers, body) as answer:
+            async with self._asking(owner, passed.method, passed.path, passed.headers, passed.body) as answer:
                 named = [(name.lower(), value) for name, value in answer.raw_headers]
                 kept = [(name, value) for name, value in named if name.decode("latin-1") not in _NOT_PASSED_ON]
                 is_begun = True

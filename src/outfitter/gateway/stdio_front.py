@@ -117,7 +117,7 @@ class StdioFront:
         elif method == "initialize":
             await self._initialize(message, group)
         elif self._visit is not None:
-            view = self.desk.view(self.agent, self.server)
+            view = await self.desk.open_view(self.agent, self.server)
             await LegacyFront(self.desk).answer(view, self._visit, message, self._words)
         elif method in _BEFORE_THE_HANDSHAKE:
             self._words.say(Final({"jsonrpc": "2.0", "id": message["id"], "result": {}}))
@@ -144,9 +144,9 @@ class StdioFront:
         def wants(note: Message) -> bool:
             return self._visit is visit and (EVERYTHING.fits(note) or visit.wants(note))
 
-        ear = Ear(lambda: self.desk.view(self.agent, self.server), visit.visitor(visit), self._words.say, wants)
+        ear = Ear(lambda: self.desk.open_view(self.agent, self.server), visit.visitor(visit), self._words.say, wants)
         try:
-            ear.start()
+            await ear.start()
             await ear.follow()
         finally:
             ear.stop()

@@ -94,7 +94,7 @@ class View:
             armed = self.seat.servers[alias]
             if isinstance(armed, OutfitterError):
                 raise armed
-            line = self.exchange.line(armed, self.seat.agent, visitor.era, visitor.capabilities)
+            line = self.exchange.line(armed, self.seat.name, visitor.era, visitor.capabilities)
             self._lines[alias, visitor.declares] = line
         return line
 

@@ -27,13 +27,23 @@ from outfitter.resolution.explain import (
     explain,
 )
 from outfitter.resolution.filling import Need, Supply
-from outfitter.resolution.placeholders import RuntimeValue, Variable, parse_template
+from outfitter.resolution.placeholders import (
+    ORCHESTRATOR_URL,
+    RUN_ID,
+    SESSION_ID,
+    RuntimeValue,
+    Variable,
+    parse_template,
+)
 from outfitter.resolution.plan import Gate, Notice, PlannedServer, RuleSet, RunPlan
 from outfitter.resolution.resolve import resolve
 from outfitter.resolution.values import Merged, Plain, text_of
 from outfitter.resolution.why_not import WhyNot, why_not
 
 __all__ = [
+    "ORCHESTRATOR_URL",
+    "RUN_ID",
+    "SESSION_ID",
     "ArmedCredentials",
     "ArmedPlan",
     "ArmedRemote",

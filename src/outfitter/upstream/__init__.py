@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.portal import SyncPool
     from outfitter.upstream.processes import StopTimes
     from outfitter.upstream.programs import ProgramChanged, ProgramRegister
+    from outfitter.upstream.resolver import GuardedResolver
     from outfitter.upstream.secrets import (
         DefaultSecrets,
         EnvironmentSecrets,
@@ -87,6 +88,7 @@ _FILES = {
     "pool": ("Pool", "connect_all", "require", "share_key"),
     "portal": ("SyncPool",),
     "programs": ("ProgramChanged", "ProgramRegister"),
+    "resolver": ("GuardedResolver",),
     "secrets": (
         "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider",
         "VaultSecrets", "fetch_each", "fetch_supply", "is_kept",
@@ -113,6 +115,7 @@ __all__ = [
     "EventParser",
     "FileSecrets",
     "Guard",
+    "GuardedResolver",
     "Happening",
     "Health",
     "HttpClient",

@@ -1,8 +1,8 @@
 """Where a connection may go: every address is judged after the name was looked up, and only judged ones are used.
 
-``Guard`` holds the rules and is pure. ``GuardedResolver`` is what the HTTP client asks for addresses, so that what was
-judged is what is connected to: there is no second lookup that could answer something else. Addresses written in a URL
-never reach a resolver; ``Guard.admit`` judges those, however they are spelled.
+``Guard`` holds the rules and is pure. What the HTTP client asks for addresses is ``resolver``, so that what was judged
+is what is connected to: there is no second lookup that could answer something else. Addresses written in a URL never
+reach a resolver; ``Guard.admit`` judges those, however they are spelled.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 from urllib.parse import SplitResult, urlsplit
-
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from outfitter.errors import DestinationForbidden, InvalidServer
 
@@ -171,31 +169,3 @@ async def look_up(host: str, port: int) -> list[str]:
     """The addresses that the system's resolver gives; OSError when it gives none."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
-class GuardedResolver(AbstractResolver):
-    """Answers the HTTP client with judged addresses only."""
-
-    def __init__(self, guard: Guard, lookup: Lookup = look_up) -> None:
-        """Look names up with ``lookup`` and judge them with ``guard``."""
-        self._guard = guard
-        self._lookup = lookup
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """The addresses that may be connected to; the family asked for is any."""
-        del family
-        addresses = self._guard.judge(host, await self._lookup(host, port))
-        if not addresses:
-            raise OSError(f"no address for host {host!a}")
-        return [_as_result(host, port, address) for address in addresses]
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-
-def _as_result(host: str, port: int, address: str) -> ResolveResult:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=flags)

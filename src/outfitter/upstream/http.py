@@ -13,9 +13,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import aiohttp
 import anyio
 from anyio.abc import TaskGroup
 
@@ -38,6 +37,9 @@ from outfitter.upstream.http_client import (
     read_refusal,
 )
 from outfitter.upstream.wire import NO_HEADERS, STREAM_CLOSED, Inbox, Message, SessionLost
+
+if TYPE_CHECKING:
+    import aiohttp
 
 __all__ = [
     "AuthWanted",
@@ -237,6 +239,8 @@ class HttpWire:
 
     async def _read_stream(self, response: aiohttp.ClientResponse, trail: _Trail) -> Message | None:
         """The response that is waited for; None when the stream ends or breaks before it."""
+        import aiohttp
+
         parser = EventParser(self._client.limits.event)
         try:
             while piece := await response.content.readany():
@@ -254,6 +258,8 @@ class HttpWire:
 
     async def _linger(self, response: aiohttp.ClientResponse) -> None:
         """Let the server end its response, for a moment: only then can the connection be used again."""
+        import aiohttp
+
         if response.content.at_eof() or self._lingered_in_vain >= _LINGER_FAILURES:
             return
         try:

@@ -16,12 +16,10 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urljoin, urlsplit
 
-import aiohttp
 import msgspec
-from aiohttp.http_exceptions import ContentEncodingError
 
 from outfitter.basics import MASK, Secret
 from outfitter.catalog import NoAuth
@@ -29,8 +27,11 @@ from outfitter.errors import DestinationForbidden, Invalid, NeedsAuth, Outfitter
 from outfitter.resolution import ArmedRemote, ArmedServer
 from outfitter.upstream.authorizer import Authorizer
 from outfitter.upstream.events import DEFAULT_EVENT_LIMIT
-from outfitter.upstream.guard import Guard, GuardedResolver, Lookup, look_up
+from outfitter.upstream.guard import Guard, Lookup, look_up
 from outfitter.upstream.wire import Message, SessionLost
+
+if TYPE_CHECKING:
+    import aiohttp
 
 JSON_TYPE = "application/json"
 STREAM_TYPE = "text/event-stream"
@@ -181,6 +182,10 @@ class HttpClient:
             await self._session.close()
 
     def _open_session(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        from outfitter.upstream.resolver import GuardedResolver
+
         connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(self.guard, self._lookup),
             ssl=True if self._tls is None else self._tls,
@@ -222,6 +227,8 @@ class HttpClient:
 
         A response that was read to its end has given its connection back by then.
         """
+        import aiohttp
+
         try:
             response = await (sent or self._send(endpoint, method, headers, body))
             try:
@@ -254,6 +261,8 @@ class HttpClient:
     async def _send_once(
         self, endpoint: Endpoint, method: str, headers: Mapping[str, str], body: bytes | None
     ) -> aiohttp.ClientResponse:
+        from aiohttp import ClientTimeout
+
         if self._is_closed:
             raise UpstreamLost("the HTTP client is closed", where=endpoint.where)
         self._session = self._session or self._open_session()
@@ -263,12 +272,15 @@ class HttpClient:
             headers=headers,
             data=body if body is None or len(body) < _LARGE_BODY else io.BytesIO(body),
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, connect=endpoint.connect),
+            timeout=ClientTimeout(total=None, connect=endpoint.connect),
         )
 
 
 def _failure(error: Exception, endpoint: Endpoint) -> OutfitterError:
     """A network error in words, without the URL and the headers that the library's own text would show."""
+    import aiohttp
+    from aiohttp.http_exceptions import ContentEncodingError
+
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return UpstreamLost(f"no connection within {endpoint.connect:g} s", where=endpoint.where)
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -281,6 +293,8 @@ def _failure(error: Exception, endpoint: Endpoint) -> OutfitterError:
 
 
 def _connect_words(error: aiohttp.ClientConnectorError) -> str:
+    import aiohttp
+
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "the name has no address"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from outfitter.gateway import modern
+from outfitter.gateway.asked import OUTCOME
 from outfitter.upstream import Era, Message
 
 _NOTHING = Raw(b"")
@@ -22,6 +23,7 @@ _decode = msgspec.json.Decoder().decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _ANSWER = b'{"jsonrpc":"2.0","id":%b,"result":%b}'
 _AROUND = len(_ANSWER % (b"", b""))
+_OUTCOME = OUTCOME.encode()
 _COMPLETE = (b"", b'"complete"')
 _TYPED = b'{"resultType":"complete",'
 _SIGNED = b',"_meta":' + _encode({f"{modern.META}serverInfo": modern.SERVER_INFO}) + b"}"
@@ -108,7 +110,7 @@ def read_answer(body: bytes, request_id: int) -> Result | None:
             body.decode()
         if answer.id != request_id or bytes(answer.error) or bytes(answer.method):
             return None
-        return read_result(bytes(answer.result))
+        return None if _OUTCOME in body else read_result(bytes(answer.result))
     except (ValueError, RecursionError):
         return None
 

@@ -120,7 +120,7 @@ class TicketBook:
         """A ticket for a tool of the client's view; None when its calls are not for the fast lane."""
         stamp, arrival = self.stamp, key[0].arrival
         try:
-            view = self.desk.view(arrival.agent, arrival.server)
+            view = self.desk.view(self.desk.seats.name_of(visitor.principal), arrival.server)
         except NotFound:
             return None
         listing = view.known("tools/list", visitor)

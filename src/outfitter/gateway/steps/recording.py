@@ -13,11 +13,11 @@ import msgspec
 from outfitter.calls import redact
 from outfitter.catalog import NOTHING_KEPT, Agent, RecordRule
 from outfitter.errors import OutfitterError, StorageUnavailable, UpstreamError
-from outfitter.gateway.asked import Asked, Next
+from outfitter.gateway.asked import OUTCOME, Asked, Next
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import CallRecord, Result, measure
-from outfitter.gateway.trace import Trace, arrived_with, continue_trace
+from outfitter.gateway.trace import Trace, join_trace
 from outfitter.gateway.views import as_object
 from outfitter.policy import Allow, Deny
 from outfitter.upstream import Message
@@ -131,11 +131,11 @@ def _kept(value: object) -> msgspec.Raw:
 
 def _join(asked: Asked) -> Trace | None:
     """Continue the caller's trace, and have the server told of it."""
-    meta = as_object(asked.params.get("_meta"))
-    trace = continue_trace(meta.get("traceparent")) or continue_trace(arrived_with.get())
-    if trace is not None:
-        asked.params = {**asked.params, "_meta": {**meta, "traceparent": trace.traceparent}}
-    return trace
+    joined = join_trace(as_object(asked.params.get("_meta")))
+    if joined is None:
+        return None
+    asked.params = {**asked.params, "_meta": joined[1]}
+    return joined[0]
 
 
 def _word(asked: Asked) -> Any:  # noqa: ANN401 - one of the words of a record
@@ -147,7 +147,7 @@ def _word(asked: Asked) -> Any:  # noqa: ANN401 - one of the words of a record
 def _found_in(result: Message) -> _Found:
     if not result.get("isError"):
         return _Found("done", "", result)
-    code = as_object(as_object(result.get("_meta")).get("outfitter/outcome")).get("code")
+    code = as_object(as_object(result.get("_meta")).get(OUTCOME)).get("code")
     if not isinstance(code, str):
         return _Found("tool_error", "tool_error", result)
     return _Found(_TOLD.get(code, "failed"), code, result)

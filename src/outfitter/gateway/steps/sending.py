@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from outfitter.errors import NeedsAuth, OutfitterError, UpstreamDown, UpstreamError, UpstreamTimeout
-from outfitter.gateway.asked import Asked, Next, told
+from outfitter.gateway.asked import OUTCOME, Asked, Next, told
 from outfitter.gateway.faults import Rejected
 from outfitter.gateway.forwarding import Forwarding
+from outfitter.gateway.views import as_object
 from outfitter.upstream import Message
 
 
@@ -15,7 +16,7 @@ async def send(asked: Asked, _go_on: Next) -> Message:
         raise TypeError("a call is sent after its tool is found")
     params = {**asked.params, "name": asked.item.name}
     try:
-        return await Forwarding(asked.item.line, asked.visitor, "tools/call", params).send()
+        return _without_outcome(await Forwarding(asked.item.line, asked.visitor, "tools/call", params).send())
     except (UpstreamError, Rejected):
         raise
     except UpstreamTimeout as late:
@@ -27,3 +28,11 @@ async def send(asked: Asked, _go_on: Next) -> Message:
         return told(f"'{asked.name}' is not available: its server wants other credentials.", code=refused.code)
     except OutfitterError as error:
         return told(f"'{asked.name}' failed: {error.message}", code=error.code)
+
+
+def _without_outcome(result: Message) -> Message:
+    """The server's result without words that only the gateway says: what is recorded must not be a server's claim."""
+    meta = as_object(result.get("_meta"))
+    if OUTCOME not in meta:
+        return result
+    return {**result, "_meta": {key: value for key, value in meta.items() if key != OUTCOME}}

@@ -1,0 +1,191 @@
+"""The orchestrator as an MCP server: loopback, a port of its own, streamable HTTP in both eras, by the ``mcp`` SDK.
+
+Every request stands alone: who calls is what its X-Agent-Session-Id says, which the gateway arms. The path holds a
+secret, so that no other program of this machine can drive it; a URL made for one session is good for that session
+only. Host and Origin are checked by the SDK.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, MutableMapping
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import msgspec
+import uvicorn
+from mcp import types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from outfitter.errors import Forbidden, Invalid, OutfitterError, Unavailable
+from outfitter.runner.orchestrator.agents import Agents, Waiter
+from outfitter.runner.orchestrator.tools import TOOLS, told
+
+_log = logging.getLogger("outfitter.runner")
+NAME = "agent-orchestrator"
+SESSION_HEADER = "x-agent-session-id"
+_HOST = "127.0.0.1"
+_PATH = "/mcp/"
+_MOST_BYTES = 512 * 1024
+_DRAIN_SECONDS = 1
+Scope = MutableMapping[str, Any]
+Application = Callable[[Scope, Any, Any], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Lets in who knows the path. ``app`` answers them."""
+
+    app: Application
+    key: bytes = field(repr=False)
+
+    def path(self, session_id: str = "") -> str:
+        """The path for one session; without one, the runner's own."""
+        return _PATH + hmac.digest(self.key, session_id.encode(), hashlib.sha256).hex()
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
+        """Answer, or say that there is nothing here."""
+        if self._opens(scope["path"], _session_ids(scope)):
+            await self.app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 404, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": b"nothing is here"})
+
+    def _opens(self, path: str, session_ids: list[str]) -> bool:
+        given = path.encode("utf-8", "replace")
+        wanted = [self.path(), *(self.path(one) for one in session_ids[:1])]
+        return any(hmac.compare_digest(given, one.encode()) for one in wanted)
+
+
+def _session_ids(scope: Scope) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == SESSION_HEADER.encode()]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Answers requests of either era."""
+
+    agents: Agents
+
+    async def list_tools(
+        self, _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """All tools; they are the same for everyone."""
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=name,
+                    description=tool.about,
+                    input_schema=tool.schema,
+                    annotations=types.ToolAnnotations(
+                        read_only_hint=tool.only_looks, destructive_hint=name == "stop_agent", open_world_hint=False
+                    ),
+                )
+                for name, tool in TOOLS.items()
+            ]
+        )
+
+    async def call_tool(
+        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """What the call came to; an error is an answer that the agent reads."""
+        try:
+            return _answered(await self._call(context, params))
+        except OutfitterError as error:
+            return types.CallToolResult(content=[types.TextContent(text=told(error))], is_error=True)
+        except Exception as error:  # noqa: BLE001 - the SDK would answer without a word; the log says what is wrong
+            _log.exception("tool %s failed", params.name if params.name in TOOLS else "?")
+            text = f"[internal] the orchestrator failed: {type(error).__name__}"
+            return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+    async def _call(
+        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> Mapping[str, Any]:
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            raise Invalid(f"no tool {params.name[:64]!a}", hint=f"there are {', '.join(TOOLS)}")
+        given: list[str] = [] if context.request is None else context.request.headers.getlist(SESSION_HEADER)
+        if len(given) > 1:
+            raise Forbidden("the call names several sessions")
+        caller = await self.agents.family.caller(given[0] if given else None)
+        return await tool.call(self.agents, caller, params.arguments or {}, _waiter(context))
+
+
+def _waiter(context: ServerRequestContext[Any, Any]) -> Waiter:
+    async def tell(waited: float, seconds: float, state: str) -> None:
+        await context.session.report_progress(waited, seconds, f"the agent is {state}")
+
+    hears = bool(context.meta and context.meta.get("progress_token") is not None)
+    return Waiter(hears, tell)
+
+
+def _answered(shown: Mapping[str, Any]) -> types.CallToolResult:
+    text = msgspec.json.encode(shown).decode()
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=dict(shown))
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to whoever runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Take none."""
+        yield
+
+
+@asynccontextmanager
+async def serving(agents: Agents) -> AsyncGenerator[Callable[[str], str]]:
+    """Answer on a free port as long as the block lasts; what is yielded makes the URL for a session."""
+    desk = Desk(agents)
+    server = Server(
+        NAME,
+        instructions="Start other agents on tasks of their own, and collect their results.",
+        on_list_tools=desk.list_tools,
+        on_call_tool=desk.call_tool,
+        get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
+    )
+    with closing(_bind()) as bound:
+        place = f"{_HOST}:{bound.getsockname()[1]}"
+        rules = TransportSecuritySettings(allowed_hosts=[place], allowed_origins=[f"http://{place}"])
+        manager = StreamableHTTPSessionManager(
+            server, stateless=True, security_settings=rules, max_request_body_size=_MOST_BYTES
+        )
+        door = Door(manager.handle_request, secrets.token_bytes(32))
+        async with manager.run(), _listening(door, bound):
+            yield lambda session_id: f"http://{place}{door.path(session_id)}"
+
+
+@asynccontextmanager
+async def _listening(door: Door, bound: socket.socket) -> AsyncGenerator[None]:
+    config = uvicorn.Config(
+        door, lifespan="off", access_log=False, log_level="warning", ws="none",
+        server_header=False, date_header=False, timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )  # fmt: skip
+    server = _Server(config)
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, [bound])
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await anyio.sleep(0.005)
+        try:
+            yield
+        finally:
+            server.should_exit = True
+
+
+def _bind() -> socket.socket:
+    bound = socket.socket(socket.AF_INET)
+    try:
+        bound.bind((_HOST, 0))
+        bound.listen()
+    except OSError as error:
+        bound.close()
+        raise Unavailable(f"the orchestrator finds no free port: {error.strerror}") from None
+    return bound

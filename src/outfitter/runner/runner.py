@@ -1,0 +1,278 @@
+"""The runner: which runs it takes, how it hears of them, and how it ends.
+
+    beat     a heartbeat; hears what to stop, and takes over what a dead runner left
+    hear     what happens at the coordinator, as it happens; without it the list is read again now and then
+    claim    starts a run when there is a place for it and for its agent
+    close    no new runs; those under way may end within the grace, then they are ended
+
+``engine`` makes each run durable, ``working`` does it. Owner: the task that calls ``run``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from outfitter.basics import the_one_in
+from outfitter.errors import Forbidden, OutfitterError, StorageUnavailable, Unavailable
+from outfitter.runner.desk import Desk
+from outfitter.runner.engine import Engine
+from outfitter.runner.leftovers import end_orphans
+from outfitter.runner.orders import News, Offer, RunShown
+from outfitter.runner.ports import Executor, OrchestratorServer
+from outfitter.runner.working import Active, Work
+
+_log = logging.getLogger(__name__)
+_LIST_SECONDS, _PURGE_SECONDS, _END_SECONDS = 30.0, 2.0, 20.0
+_AGAIN_SECONDS = 1.0
+_UNKNOWN_AGENT = 1
+"""How many runs of an agent are executed at a time until its first order has said how many may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerOptions:
+    """How a runner is to be run."""
+
+    id: str
+    database: str = field(repr=False)
+    folder: Path
+    concurrency: int = 4
+    grace: float = 30.0
+    """Seconds that runs have to end when the runner is told to stop."""
+    is_once: bool = False
+    """Whether to end when nothing is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a runner is doing."""
+
+    running: tuple[str, ...]
+    waiting: int
+    states: Mapping[str, int]
+    """How many runs have ended in each state."""
+
+    @property
+    def done(self) -> int:
+        """How many runs have ended."""
+        return sum(self.states.values())
+
+
+@dataclass(slots=True)
+class Runner:
+    """One runner. ``run`` until ``close`` is called, or nothing is left to do."""
+
+    desk: Desk
+    options: RunnerOptions
+    executors: Mapping[str, Executor]
+    orchestrator: OrchestratorServer | None = None
+    """Entered before; its address goes to the gateway with every run."""
+    on_change: Callable[[Figures], None] = lambda _: None
+    _work: Work = field(init=False)
+    _engine: Engine = field(init=False)
+    _waiting: dict[str, Offer] = field(default_factory=dict[str, Offer])
+    """Runs that are pending, the oldest first."""
+    _is_stale: bool = True
+    """Whether the list of pending runs must be read again."""
+    _wake: anyio.Event = field(default_factory=anyio.Event)
+    _beat_now: anyio.Event = field(default_factory=anyio.Event)
+    _closing: anyio.Event = field(default_factory=anyio.Event)
+
+    def __post_init__(self) -> None:
+        """Put its parts together."""
+        events = self.options.folder / "events"
+        self._work = Work(self.desk, self.options.id, events, self.executors, self.orchestrator, changed=self._change)
+        self._engine = Engine(self.options.database, self._work)
+
+    async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Execute runs until told to stop; Forbidden or Unavailable when the coordinator does not want this runner."""
+        await anyio.to_thread.run_sync(end_orphans)
+        await self._beat()
+        try:
+            async with self._engine, anyio.create_task_group() as group:
+                on_ready()
+                group.start_soon(self._keep_beating)
+                group.start_soon(self._hear)
+                group.start_soon(self._keep_purging)
+                await self._claim()
+                await self._end()
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as several:
+            raise the_one_in(several) from None
+
+    def close(self) -> None:
+        """Take no more runs, and end within the grace."""
+        self._work.is_closing = True
+        self._closing.set()
+        self._wake.set()
+
+    @property
+    def figures(self) -> Figures:
+        """What it is doing now."""
+        return Figures(tuple(self._work.active), len(self._waiting), dict(self._engine.ends))
+
+    # ── claiming ──
+
+    async def _claim(self) -> None:
+        while not self._closing.is_set():
+            self._wake = anyio.Event()
+            try:
+                if self._is_stale:
+                    await self._list()
+                await self._start_what_fits()
+            except (Unavailable, Forbidden) as error:
+                _log.warning("no run is claimed now: %s", error)
+                self._is_stale = True
+                await self._wait(_AGAIN_SECONDS)
+                continue
+            if self.options.is_once and not (self._waiting or self._work.active or self._engine.flights):
+                if not await self.desk.runs("pending"):
+                    return
+                self._is_stale = True
+                continue
+            await self._wait(_LIST_SECONDS)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait until something has changed; when nothing did for long, the list is read again."""
+        with anyio.move_on_after(seconds) as scope:
+            await self._wake.wait()
+        self._is_stale = self._is_stale or scope.cancelled_caught
+
+    async def _list(self) -> None:
+        self._is_stale = False
+        pending = await self.desk.runs("pending")
+        offers = [_offer(run) for run in pending if run.id not in self._work.active]
+        self._waiting = {offer.run_id: offer for offer in offers}
+
+    async def _start_what_fits(self) -> None:
+        for offer in list(self._waiting.values()):
+            if len(self._work.active) >= self.options.concurrency or self._closing.is_set():
+                return
+            if self._has_room(offer.agent) and self._waiting.pop(offer.run_id, None) is not None:
+                await self._start(offer)
+
+    async def _start(self, offer: Offer) -> None:
+        run_id = offer.run_id
+        if run_id in self._work.active or run_id in self._engine.flights:
+            return
+        self._work.active[run_id] = Active(offer.agent)  # the place is kept before anything is waited for
+        is_started = False
+        try:
+            is_started = await self._engine.start(offer)
+        finally:
+            kept = self._work.active.get(run_id)
+            if not is_started and kept is not None and not kept.is_begun:
+                del self._work.active[run_id]
+
+    def _has_room(self, agent: str) -> bool:
+        most = self._work.limits.get(agent, _UNKNOWN_AGENT)
+        return most is None or sum(active.agent == agent for active in self._work.active.values()) < most
+
+    # ── hearing ──
+
+    async def _hear(self) -> None:
+        """Follow what happens to runs, until cancelled."""
+        while True:
+            try:
+                async with aclosing(self.desk.news()) as news:
+                    async for told in news:
+                        self._take_note(told)
+            except OutfitterError as error:
+                _log.info("the coordinator's events ended: %s", error)
+            await anyio.sleep(_AGAIN_SECONDS)
+
+    def _take_note(self, told: News) -> None:
+        if told.what == "begun":
+            self._is_stale = True
+        elif told.what == "created":
+            self._waiting[told.run_id] = Offer(told.run_id, told.agent, told.session_id)
+        elif told.what == "stopping":
+            self._stop(told.run_id)
+        elif told.what != "event":
+            self._waiting.pop(told.run_id, None)
+            return
+        self._wake.set()
+
+    def _stop(self, run_id: str) -> None:
+        active = self._work.active.get(run_id)
+        if active is not None and active.is_begun:
+            active.end("stopped")
+
+    # ── heartbeats ──
+
+    async def _beat(self) -> float:
+        """Say that this runner lives; the seconds until it should say so again."""
+        running = [run_id for run_id, active in self._work.active.items() if active.is_begun]
+        answer = await self.desk.beat(self.options.id, self.options.concurrency, running, sorted(self.executors))
+        for run_id in answer.stop:
+            self._stop(run_id)
+        return answer.seconds
+
+    async def _keep_beating(self) -> None:
+        """Beat until cancelled; while the coordinator is away, more often."""
+        while True:
+            try:
+                seconds = await self._beat()
+                await self._take_over()
+            except OutfitterError as error:
+                _log.info("no heartbeat: %s", error)
+                seconds = _AGAIN_SECONDS
+            await anyio.sleep(seconds)
+
+    async def _take_over(self) -> None:
+        """Take up what runners that are gone have left, and what this one has forgotten."""
+        if self._closing.is_set():
+            return
+        runners = await self.desk.runners()
+        dead = [one.id for one in runners if not one.is_alive and one.id != self.options.id]
+        alive = [one.id for one in runners if one.is_alive] or [self.options.id]
+        if dead and min(alive) == self.options.id:  # one of the living does it, so that no two do it at once
+            adopted = await self._engine.adopt(dead)
+            if adopted:
+                _log.warning("%d runs of runners that are gone are taken over", adopted)
+        left = {*dead, self.options.id}
+        for run in [*await self.desk.runs("running"), *await self.desk.runs("stopping")]:
+            if run.owner in left and len(self._work.active) < self.options.concurrency:
+                await self._start(_offer(run, is_new=False))
+
+    # ── the end ──
+
+    async def _end(self) -> None:
+        """Wait for the runs that are under way; at the end of the grace they are ended."""
+        with anyio.move_on_after(self.options.grace):
+            await self._until_idle()
+        for active in list(self._work.active.values()):
+            active.end("closing")
+        with anyio.move_on_after(_END_SECONDS):
+            await self._until_idle()
+
+    async def _until_idle(self) -> None:
+        while self._is_busy():
+            self._wake = anyio.Event()
+            await self._wake.wait()
+
+    def _is_busy(self) -> bool:
+        left = {run_id for run_id, active in self._work.active.items() if active.is_left}
+        return bool((self._engine.flights | set(self._work.active)) - left)
+
+    async def _keep_purging(self) -> None:
+        while True:
+            await anyio.sleep(_PURGE_SECONDS)
+            try:
+                await self._engine.purge()
+            except StorageUnavailable as error:
+                _log.info("nothing is purged: %s", error)
+
+    def _change(self) -> None:
+        self._wake.set()
+        self.on_change(self.figures)
+
+
+def _offer(run: RunShown, *, is_new: bool = True) -> Offer:
+    return Offer(run.id, run.agent_name, run.session_id, is_new)

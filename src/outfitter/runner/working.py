@@ -1,0 +1,258 @@
+"""One run at this runner: begun at the coordinator, executed, its events sent, its end told.
+
+    execute ──▶ begin ──▶ executor ──▶ Ended          finish ──▶ events drained ──▶ end told ──▶ files gone
+                  │           └ stop, time-out, taken over by another: the executor is cancelled
+                  └ not ours: nothing is done and nothing is told
+
+``engine`` makes this durable: ``execute`` is not done again once its answer is kept, ``finish`` may be. Whether an
+earlier attempt may have done something is told by ``engine`` too; such a run is lost unless its executor says that it
+may be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import msgspec
+
+from outfitter.errors import Conflict, Forbidden, Invalid, NotFound, OutfitterError
+from outfitter.runner.desk import Desk, patiently
+from outfitter.runner.folders import name_of
+from outfitter.runner.leftovers import end_run
+from outfitter.runner.orders import ELSEWHERE, ENDED, Ended, Fault, Offer, RunShown, WorkOrder
+from outfitter.runner.outbox import Outbox
+from outfitter.runner.ports import Executor, OrchestratorServer
+
+_log = logging.getLogger(__name__)
+_ORCHESTRATOR = "orchestrator_mcp_url"
+Why: TypeAlias = Literal["stopped", "superseded", "closing"]
+
+
+@dataclass(slots=True)
+class Active:
+    """A run that has a place here."""
+
+    agent: str = ""
+    is_begun: bool = False
+    """Whether it is being executed; until then the place is only kept for it."""
+    is_left: bool = False
+    """Whether it waits for the end of this process, so that it is executed again later."""
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    why: Why | None = None
+    """Why it was ended from here."""
+
+    def end(self, why: Why) -> None:
+        """Cancel it; the first reason counts."""
+        self.why = self.why or why
+        self.scope.cancel()
+
+
+@dataclass(slots=True)
+class Work:
+    """All runs of one runner. ``active`` are those that have a place."""
+
+    desk: Desk
+    runner: str
+    folder: Path
+    """Where the events of each run are kept until they are sent."""
+    executors: Mapping[str, Executor]
+    orchestrator: OrchestratorServer | None = None
+    active: dict[str, Active] = field(default_factory=dict[str, Active])
+    limits: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
+    """How many runs of an agent may be executed at a time, as the last order for it said; None: as many as there are
+    places. An agent without an entry is not known yet."""
+    is_closing: bool = False
+    """Whether nothing more is begun."""
+    changed: Callable[[], None] = lambda: None
+    """Told whenever a place was taken or has become free."""
+
+    # ── what the engine calls ──
+
+    async def execute(self, offer: Offer, *, is_repeated: bool) -> Ended:
+        """Execute a run unless it is somebody else's; ``is_repeated``: an earlier attempt may have done something."""
+        run_id = offer.run_id
+        active = self.active.setdefault(run_id, Active(offer.agent))
+        if active.is_begun:
+            return ELSEWHERE
+        active.is_begun = True
+        order: WorkOrder | None = None
+        try:
+            if self.is_closing:
+                active.end("closing")
+            with active.scope:
+                await anyio.lowlevel.checkpoint()
+                values = self._values(offer)
+                taken = await self._take(run_id, values)
+                if isinstance(taken, Ended):
+                    return taken
+                order = self._learn(taken.order, values)
+                is_repeated = order.attempt > 1 and (is_repeated or taken.is_taken_over)
+                return await self._attempt(order, active, is_repeated=is_repeated)
+            return await self._after_the_end(order, active)
+        finally:
+            del self.active[run_id]
+            self.changed()
+
+    async def finish(self, run_id: str, ended: Ended) -> None:
+        """Send what is left of the events and tell the end, however long the coordinator is away."""
+        path = self._path(run_id)
+        if ended.state is not None:
+            if Outbox.exists(path):
+                await self._drain(path, run_id, ended.attempt)
+            try:
+                await patiently(lambda: self.desk.finish(run_id, ended))
+            except (Conflict, NotFound, Invalid, Forbidden) as error:
+                _log.warning("the end of run %s (%s) was not taken: %s", run_id, ended.state, error)
+        if Outbox.exists(path):
+            Outbox.open(path, run_id).remove()
+
+    # ── taking ──
+
+    async def _take(self, run_id: str, values: Mapping[str, str]) -> _Taken | Ended:
+        """The order to execute a run, or how it ended already."""
+        try:
+            return _Taken(await patiently(lambda: self.desk.begin(run_id, self.runner, values)))
+        except NotFound:
+            return ELSEWHERE
+        except (Invalid, Forbidden) as error:
+            _log.warning("run %s cannot be begun: %s", run_id, error)
+            return ELSEWHERE
+        except Conflict:
+            pass
+        try:
+            return await self._take_over(await patiently(lambda: self.desk.run(run_id)), values)
+        except (Conflict, NotFound, Invalid, Forbidden):
+            return ELSEWHERE
+
+    async def _take_over(self, run: RunShown, values: Mapping[str, str]) -> _Taken | Ended:
+        """The order for a run that was begun before, if whoever did is gone."""
+        owner = run.owner
+        if run.state in ENDED or owner is None or (owner != self.runner and await self._lives(owner)):
+            return ELSEWHERE
+        if run.state == "stopping":
+            await anyio.to_thread.run_sync(end_run, run.id)
+            return Ended("stopped", run.attempt)
+        if owner == self.runner:
+            return ELSEWHERE
+        begin = lambda: self.desk.begin(run.id, self.runner, values, instead_of=owner)  # noqa: E731 - asked again
+        return _Taken(await patiently(begin), is_taken_over=True)
+
+    async def _lives(self, runner: str) -> bool:
+        return any(one.id == runner and one.is_alive for one in await patiently(self.desk.runners))
+
+    # ── executing ──
+
+    async def _attempt(self, order: WorkOrder, active: Active, *, is_repeated: bool) -> Ended:
+        run, spec = order.run, order.agent.executor
+        active.agent = order.agent.name
+        if is_repeated:
+            await anyio.to_thread.run_sync(end_run, run.id)  # what a killed runner of this machine left
+            if spec is None or not spec.recover:
+                why = Fault("runner_lost", "the runner that executed it is gone; what it did until then is not known")
+                return Ended("lost", order.attempt, error=why)
+        box = Outbox.open(self._path(run.id), run.id, await self._first_number(order))
+        try:
+            ended = await self._run_beside_its_events(order, box, active)
+            return msgspec.structs.replace(ended, attempt=order.attempt)
+        finally:
+            box.close()
+
+    async def _run_beside_its_events(self, order: WorkOrder, box: Outbox, active: Active) -> Ended:
+        """Execute, and send events meanwhile; whoever has taken over ends it."""
+
+        async def send(scope: anyio.CancelScope) -> None:
+            try:
+                with scope:
+                    await box.send_on(self.desk, order.attempt)
+            except (Conflict, NotFound):
+                active.end("superseded")
+            except OutfitterError as error:
+                _log.warning("the events of run %s are not taken: %s", order.run.id, error)
+
+        box.put("outfitter.attempt", {"attempt": order.attempt, "runner": self.runner})
+        sending, ended = anyio.CancelScope(), ELSEWHERE
+        async with anyio.create_task_group() as group:
+            group.start_soon(send, sending)
+            try:
+                ended = await self._within_its_time(order, box)
+            finally:
+                sending.cancel()
+        return ended
+
+    async def _within_its_time(self, order: WorkOrder, box: Outbox) -> Ended:
+        spec = order.agent.executor
+        if spec is None:
+            return Ended.failed("no_executor", f"agent '{order.agent.name}' does not say how it is executed")
+        executor = self.executors.get(spec.type)
+        if executor is None:
+            known = ", ".join(sorted(self.executors))
+            return Ended.failed("unknown_executor", f"runner '{self.runner}' has no executor '{spec.type}': {known}")
+        try:
+            with anyio.move_on_after(order.seconds):
+                return await executor.execute(order, box.put)
+        except OutfitterError as error:
+            return Ended.failed(error.code, str(error))
+        except Exception:  # noqa: BLE001 - the edge of foreign code: one bad executor must not end the runner
+            _log.exception("the executor of run %s broke", order.run.id)
+            return Ended.failed("executor_broke", "the executor itself broke; the runner's log says how")
+        return Ended.failed("timeout", f"it took longer than {order.seconds:g} s and was ended")
+
+    async def _after_the_end(self, order: WorkOrder | None, active: Active) -> Ended:
+        """What is told of a run that was ended from here."""
+        if active.why == "closing" and (order is None or (order.agent.executor and order.agent.executor.recover)):
+            # Nothing is kept of it, so that whoever comes next executes it again.
+            active.is_left = True
+            self.changed()
+            await anyio.sleep_forever()
+        if active.why == "superseded" or order is None:
+            _log.warning("a run is no longer executed here: it was taken over or ended by somebody else")
+            return ELSEWHERE
+        if active.why == "stopped":
+            return Ended("stopped", order.attempt)
+        return Ended("lost", order.attempt, error=Fault("runner_stopped", "its runner was stopped before it ended"))
+
+    # ── small things ──
+
+    def _values(self, offer: Offer) -> dict[str, str]:
+        """What this runner fills in at the gateway: where the orchestrator listens for this session."""
+        return {} if self.orchestrator is None else {_ORCHESTRATOR: self.orchestrator.url_for(offer.session_id)}
+
+    def _learn(self, order: WorkOrder, values: Mapping[str, str]) -> WorkOrder:
+        """The order with what this runner adds; how many of its kind may run is remembered."""
+        spec = order.agent.executor
+        self.limits[order.agent.name] = None if spec is None else spec.concurrency
+        self.changed()
+        return msgspec.structs.replace(order, orchestrator_url=values.get(_ORCHESTRATOR))
+
+    async def _first_number(self, order: WorkOrder) -> int:
+        if order.attempt == 1 or Outbox.exists(self._path(order.run.id)):
+            return 1
+        return 1 + await patiently(lambda: self.desk.last_event(order.run.id))
+
+    async def _drain(self, path: Path, run_id: str, attempt: int) -> None:
+        box = Outbox.open(path, run_id)
+        try:
+            await box.drain(self.desk, attempt)
+        except (Conflict, NotFound, Invalid, Forbidden) as error:
+            _log.warning("the last events of run %s were not taken: %s", run_id, error)
+        finally:
+            box.close()
+
+    def _path(self, run_id: str) -> Path:
+        with suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.folder / f"{name_of(run_id)}.events"
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    order: WorkOrder
+    is_taken_over: bool = False
