@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import (
+    bench_adapters,
     bench_api,
     bench_bridge,
     bench_gateway,
@@ -18,8 +19,8 @@ from benchmarks import (
 )
 
 BENCHES = (
-    bench_resolve, bench_load, bench_prompt, bench_schemas, bench_import, bench_link, bench_bridge, bench_gateway,
-    bench_gateway_size, bench_api,
+    bench_resolve, bench_load, bench_prompt, bench_schemas, bench_import, bench_link, bench_bridge, bench_adapters,
+    bench_gateway, bench_gateway_size, bench_api,
 )  # fmt: skip
 
 

@@ -132,35 +132,29 @@ async def test_policies_and_hooks_hold_for_servers_that_copilot_connects() -> No
 @pytest.mark.anyio
 @pytest.mark.promise("COPILOT-GATEWAY")
 @pytest.mark.promise("COPILOT-CANARY")
-async def test_a_gateway_gives_copilot_the_servers_and_keeps_their_secrets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KIT_TOKEN", "canary-token")
+async def test_a_gateway_gives_copilot_the_servers_and_keeps_their_secrets(tmp_path: Path) -> None:
     found: list[Seen] = []
-    server = scripted("demo", "add", "echo")
-    async with gateway(agent("a", server, demo=ToolFilter(("add",))), tokens=tmp_path / "tokens.json") as running:
-        assert running.tokens is not None
-        token, _ = running.tokens.issue("a")
-        # The prompt's definition is a name here: its program does not even exist.
-        prompt = prompt_of(looker(found), mcps=[MCPServer.stdio("demo", "no-such-program")])
-        route = GatewayRoute(running.url("a"), token)
-        turns = (model_calls("demo-add", {"a": 1, "b": 2}), model_calls("look"), ModelSays("three"))
-        played = await play(COPILOT, prompt, *turns, route="gateway", gateway=route)
-        whole = await play(
-            COPILOT,
-            prompt_of(),
-            model_calls("gateway-demo_add", {"a": 1, "b": 2}),
-            ModelSays("three"),
-            route="gateway",
-            gateway=route,
-        )
+    async with serve_http(Script("demo")) as serving:
+        real = MCPServer.http("demo", serving.url, headers={"X-Tenant": "canary-tenant"})
+        chosen = agent("a", real, demo=ToolFilter(("add",)))
+        async with gateway(chosen, tokens=tmp_path / "tokens.json") as running:
+            assert running.tokens is not None
+            token, _ = running.tokens.issue("a")
+            options: dict[str, Any] = {"route": "gateway", "gateway": GatewayRoute(running.url("a"), token)}
+            # The prompt's definition is a name here: its program does not even exist.
+            prompt = prompt_of(looker(found), mcps=[MCPServer.stdio("demo", "no-such-program")])
+            turns = (model_calls("demo-add", {"a": 1, "b": 2}), model_calls("look"), ModelSays("three"))
+            played = await play(COPILOT, prompt, *turns, **options)
+            turns = (model_calls("gateway-demo_add", {"a": 1, "b": 2}), ModelSays("three"))
+            whole = await play(COPILOT, prompt_of(), *turns, **options)
     assert sorted(played.requests[0].tools) == ["demo-add", "look"]
-    assert [event[:2] for event in called(played)] == [("demo_add", "mcp:demo"), ("look", "copilot")]
+    assert called(played) == [("demo_add", "mcp:demo", "demo", ""), ("look", "copilot", None, "")]
     assert called(whole) == [("gateway_demo_add", "mcp:gateway", "gateway", "")]
     for request in (*played.requests, *whole.requests):
         assert token not in request.text
         assert "canary" not in request.text
-    assert not [seen.argv for seen in found if token in seen.argv]
+    assert found
+    assert not [seen.argv for seen in found if token in seen.argv or "canary" in seen.argv + repr(seen.environ)]
 
 
 @pytest.mark.anyio

@@ -33,6 +33,7 @@ from outfitter.storage import Runs as RunStore
 EndState: TypeAlias = Literal["stopped", "done", "failed", "lost"]
 _log = logging.getLogger("outfitter.coordinator")
 _DAY = 24 * 3600.0
+_YEAR = 366 * _DAY
 _MARGIN = 3600.0
 _LOOKS = 3
 """How often abandoned runs are looked for within the time after which they are lost."""
@@ -113,10 +114,9 @@ class Executions:
             await self._fail(run, error, who)
             raise
         session = await self._runs.session(run.session_id)
-        timeout = None if agent.executor is None else agent.executor.timeout
         taking = Taking(
             claim.runner,
-            make_token(agent.name, run_id, _DAY if timeout is None else timeout + _MARGIN),
+            make_token(agent.name, run_id, _token_seconds(agent)),
             claim.values,
             claim.instead_of,
             self._text(self._dead_before(self.times.grace)),
@@ -222,6 +222,12 @@ class Executions:
             "system_prompt": "\n\n".join(text for text in texts if text),
             "executor": None if agent.executor is None else write_executor(agent.executor),
         }
+
+
+def _token_seconds(agent: Agent) -> float:
+    """How long the token of a run holds when nobody ends it: a while longer than its executor may take."""
+    timeout = None if agent.executor is None else agent.executor.timeout
+    return _DAY if timeout is None else min(timeout, _YEAR) + _MARGIN
 
 
 def _agent_of(catalog: Catalog, run: RunRecord) -> Agent:

@@ -104,10 +104,10 @@ def is_reference(value: object) -> bool:
 def references_in(document: Mapping[str, Any]) -> Iterator[tuple[Trail, str]]:
     """Where the document says that a secret is kept elsewhere, and where that is: ``provider:name``."""
     for place in _places(document):
-        if isinstance(place.value, Mapping):
-            text = cast("Mapping[str, object]", place.value).get("$secret")
-            if isinstance(text, str):
-                yield place.trail, text
+        value = place.value
+        text = cast("Mapping[str, object]", value).get("$secret") if isinstance(value, Mapping) else None
+        if isinstance(text, str):
+            yield place.trail, text
 
 
 def secrets_in_query(url: str) -> tuple[str, ...]:

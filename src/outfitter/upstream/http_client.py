@@ -8,7 +8,6 @@ keeps no cookie, and reads no more than its limits. What the messages say is for
 from __future__ import annotations
 
 import io
-import os
 import re
 import ssl
 from collections import deque
@@ -28,6 +27,7 @@ from outfitter.resolution import ArmedRemote, ArmedServer
 from outfitter.upstream.authorizer import Authorizer
 from outfitter.upstream.events import DEFAULT_EVENT_LIMIT
 from outfitter.upstream.guard import Guard, Lookup, look_up
+from outfitter.upstream.http_faults import failure_of
 from outfitter.upstream.wire import Message, SessionLost
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class HttpClient:
             finally:
                 response.close()
         except (aiohttp.ClientError, OSError) as error:
-            raise _failure(error, endpoint) from None
+            raise failure_of(error, endpoint.connect, endpoint.where) from None
         except OutfitterError as error:
             error.where = error.where or endpoint.where
             raise
@@ -274,35 +274,6 @@ class HttpClient:
             allow_redirects=False,
             timeout=ClientTimeout(total=None, connect=endpoint.connect),
         )
-
-
-def _failure(error: Exception, endpoint: Endpoint) -> OutfitterError:
-    """A network error in words, without the URL and the headers that the library's own text would show."""
-    import aiohttp
-    from aiohttp.http_exceptions import ContentEncodingError
-
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return UpstreamLost(f"no connection within {endpoint.connect:g} s", where=endpoint.where)
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return UpstreamLost(f"cannot connect to {error.host}: {_connect_words(error)}", where=endpoint.where)
-    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
-        return ProtocolViolation("the server does not speak HTTP", where=endpoint.where)
-    if isinstance(error.__cause__, ContentEncodingError):
-        return ProtocolViolation("the server's answer cannot be decompressed", where=endpoint.where)
-    return UpstreamLost("the connection broke before the answer was whole", may_have_run=True, where=endpoint.where)
-
-
-def _connect_words(error: aiohttp.ClientConnectorError) -> str:
-    import aiohttp
-
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return "the name has no address"
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return "its certificate is not trusted"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return "TLS failed"
-    number = error.os_error.errno
-    return "no address answered" if number is None else os.strerror(number).lower()
 
 
 async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from openapi_spec_validator import validate
 
-from outfitter.coordinator import ACTIONS, ROUTES, describe
+from outfitter.coordinator import ACTIONS, ROLES, ROUTES, describe
 from tests.coordinator.api.kit import Served
 from tests.coordinator.document4 import CONTEXT_STORE
 
@@ -63,6 +63,23 @@ def test_the_roles_in_the_documents_are_those_of_the_table() -> None:
     rows = re.findall(r"^\| `([a-z]+\.[a-z]+)` \| (.*?) \| (.*?) \|$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
     expected = [(name, rule.about, ", ".join(sorted(rule.roles))) for name, rule in ACTIONS.items()]
     assert rows == expected
+
+
+def test_the_page_of_roles_draws_the_table_of_actions() -> None:
+    text = (DOCUMENT.parent / "roles.md").read_text("utf-8")
+    names = ["action", "what it is", *(f"`{role}`" for role in ROLES), "bound to an agent"]
+    rows = [
+        [f"`{name}`", rule.about, *(_yes(role in rule.roles) for role in ROLES), _yes(rule.concerns_one_agent)]
+        for name, rule in ACTIONS.items()
+    ]
+    drawn = [line.strip("|").split("|") for line in text.splitlines() if line.startswith(("| action", "| `"))]
+    cells = [[cell.strip() for cell in line] for line in drawn]
+    assert [line for line in cells if len(line) == len(names)] == [names, *rows]
+    assert {line[0].strip("`") for line in cells if len(line) == 2} == set(ROLES)
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "–"
 
 
 async def test_a_blueprint_fits_its_description(served: Served) -> None:

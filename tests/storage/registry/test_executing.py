@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -125,14 +126,19 @@ async def test_runners_are_remembered_as_they_described_themselves(place: Place)
         await base.runs.set_state("r1", ["running"], "stopping")
         assert await base.runners.beat(RunnerRecord("n1", 4, ("r1",), ("command",))) == ("r1",)
         assert await base.runners.beat(RunnerRecord("n2", 1)) == ()
+        place.run("UPDATE runners SET last_seen = '2020-01-01T00:00:00.000000Z' WHERE id = 'n2'")
+        await base.runners.beat(RunnerRecord("n1", 4, ("r1",), ("command",)))
+        assert len(await base.runners.all()) == 2
+        await base.runners.beat(RunnerRecord("n3", 1))
         first, second = await base.runners.all()
-        assert (first.running, first.executors, second.id) == (("r1",), ("command",), "n2")
+        assert (first.running, first.executors, second.id) == (("r1",), ("command",), "n3")
         assert first.first_seen < first.last_seen
 
 
 async def test_tokens_of_runs_that_ended_long_ago_go(place: Place) -> None:
     async with place.open() as base:
-        old = replace(token("old", "r0"), revoked_at="2020-01-01T00:00:00.000000Z")
+        ended = (datetime.now(UTC) - timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        old = replace(token("old", "r0"), revoked_at=ended)
         for one in (old, replace(old, id="kept", digest="k", run_id=None)):
             await base.tokens.add(one)
         await base.runs.add(run(1), session(1))

@@ -102,6 +102,23 @@ async def test_runs_and_sessions_are_listed_newest_first_in_pages(place: Place) 
         assert [one.id for one in await base.runs.sessions(before=found[-1].seq, limit=1)] == ["s4"]
 
 
+async def test_tokens_that_ended_long_ago_are_not_read_again_and_again(place: Place) -> None:
+    token = TokenRecord("t", "digest", "viewer", NOW, "ann")
+    long_ago = "2020-01-01T00:00:00.000000Z"
+    ended = (
+        replace(token, id="revoked", digest="d1", revoked_at=long_ago),
+        replace(token, id="over", digest="d2", expires_at=long_ago),
+    )
+    async with place.open() as base:
+        for record in (token, *ended):
+            await base.tokens.add(record)
+        assert await base.tokens.all() == (token,)
+        await base.tokens.revoke("t")
+        assert [record.id for record in await base.tokens.all()] == ["t"], "what has just ended is shown for a while"
+        with pytest.raises(AlreadyExists):
+            await base.tokens.add(ended[0])
+
+
 async def test_tokens_are_kept_revoked_and_touched(place: Place) -> None:
     token = TokenRecord("t1", "digest", "admin", NOW, "ann", label="first")
     async with place.open() as base:

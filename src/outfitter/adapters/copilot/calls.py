@@ -34,10 +34,11 @@ _KNOWN_WORDS = frozenset({"permissionDecision", "permissionDecisionReason"})
 _BEFORE, _AFTER, _AFTER_FAILURE = "on_pre_tool_use", "on_post_tool_use", "on_post_tool_use_failure"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Passing:
     """One call that Copilot makes, from the hook before it to the hook after it."""
 
+    call_id: str = ""
     settled: anyio.Event = field(default_factory=anyio.Event)
     """It may be made, or it will not be."""
     came: anyio.Event = field(default_factory=anyio.Event)
@@ -45,9 +46,9 @@ class _Passing:
     result: ToolResult[Any] | None = None
     answer: ToolAnswer | None = None
 
-    def refuse(self, reason: str) -> None:
-        """Have it end at once, in a refusal."""
-        self.result = ToolResult.error(reason, code="denied")
+    def end(self, result: ToolResult[Any]) -> None:
+        """Say what came of it."""
+        self.result = result
         self.came.set()
 
 
@@ -146,9 +147,9 @@ class Calls:
             return None if refusal is None else _denial(refusal)
         if (why := self._may_go_on()) is not None:
             return _denial(why)
-        passing = self._passing[call_id] = _Passing()
+        passing = self._passing[call_id] = _Passing(call_id)
         if refusal is not None:
-            passing.refuse(refusal)
+            passing.end(ToolResult.error(refusal, code="denied"))
         use = ToolUse(call_id, self._guests[name], read_arguments(arguments))
         self._start(passing, use)
         await (passing.settled if refusal is None else passing.over).wait()
@@ -169,10 +170,16 @@ class Calls:
         waiting = self._open[_key(text(data.get("toolName")), data.get("toolArgs"))]
         if waiting:
             passing = waiting.popleft()
-            passing.result = _result(data)
-            passing.came.set()
+            passing.end(_result(data))
             # What the call left behind stands before the model goes on.
             await passing.over.wait()
+
+    def ended(self, call_id: str, told: str) -> None:
+        """Copilot has no more to do with a call; one whose hook did not come ends here."""
+        for waiting in self._open.values():
+            for passing in [each for each in waiting if each.call_id == call_id]:
+                waiting.remove(passing)
+                passing.end(ToolResult.error(told or "the call was given up"))
 
 
 def _key(name: str, arguments: object) -> str:

@@ -14,7 +14,10 @@ from outfitter.adapters.response import StopReason, Usage
 from outfitter.adapters.tally import Tally
 
 _HEARD = frozenset(
-    {"assistant.usage", "assistant.message", "tool.execution_start", "session.error", "session.idle"},
+    {
+        *("assistant.usage", "assistant.message", "session.error", "session.idle"),
+        *("tool.execution_start", "tool.execution_complete"),
+    }
 )
 
 
@@ -61,6 +64,9 @@ class Ear:
             self.tally.take(Usage(*(int(data.get(name) or 0) for name in names)))
         elif kind == "tool.execution_start":
             self.calls.begun(text(data.get("toolCallId")), text(data.get("toolName")), data.get("arguments"))
+        elif kind == "tool.execution_complete":
+            error: Json = data.get("error") or {}
+            self.calls.ended(text(data.get("toolCallId")), text(error.get("message")))
         elif kind == "assistant.message" and is_main:
             self.text = text(data.get("content"))
         elif kind == "session.error" and is_main:

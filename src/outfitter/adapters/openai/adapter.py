@@ -154,6 +154,6 @@ class OpenAIAdapter:
 def _as_body(request: Json) -> Json:
     """The request with all that has its form already where the SDK does not look at it, item by item, every turn."""
     ready = {name: request[name] for name in _READY if name in request}
-    needed = {"messages": []} if "messages" in ready else {}
+    needed: Json = {"messages": []} if "messages" in ready else {}
     rest = {name: value for name, value in request.items() if name not in ready}
     return {**needed, **rest, "extra_body": {**ready, **rest.get("extra_body", {})}}

@@ -33,7 +33,7 @@ class TokenTable(Protocol):
         ...
 
     async def all(self) -> tuple[TokenRecord, ...]:
-        """Every token, revoked ones too, oldest first."""
+        """Every token that holds or has ended lately, oldest first."""
         ...
 
     async def revoke(self, token_id: str) -> bool:

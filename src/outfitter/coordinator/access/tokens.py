@@ -68,7 +68,7 @@ class Tokens:
         await self.copy.refresh()
 
     async def records(self) -> tuple[TokenRecord, ...]:
-        """Every token ever issued, oldest first, with its last use; StorageUnavailable when they cannot be read."""
+        """Every token that holds or has ended in the last month, oldest first, with its last use."""
         return await self.copy.table.all()
 
     async def revoke(self, token_id: str) -> TokenRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from outfitter.storage.registry.sealed import rotate_keys, settle_keys
 from outfitter.storage.registry.store import Store, told
 from outfitter.storage.registry.tokens import ApiTokens
 from outfitter.storage.registry.watching import Watch
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,19 @@ def _prepare(address: Address) -> None:
         return
     engine = open_plain_engine(address)
     try:
-        bring_up_to_date(engine, address.shown, lambda _: None)
+        bring_up_to_date(engine, address.shown, _tell_no_copy)
     except DBAPIError as error:
         raise told(error.orig or error, address.shown) from None
     finally:
         engine.dispose()
+
+
+def _tell_no_copy(version: str) -> None:
+    """A file is copied before its tables are changed. Here every step is a transaction, and a copy is its owner's."""
+    _log.warning(
+        "the database is brought up to date from version %s, step by step, each whole or undone; no copy of it is "
+        "made here (pg_dump makes one)", version,
+    )  # fmt: skip
 
 
 def _utc_now() -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from outfitter.storage.registry.store import Store, Turn
 from outfitter.storage.registry.tables import runners, runs
+from outfitter.storage.registry.tokens import TIME
 from outfitter.storage.registry.values import RunnerRecord
+
+_REMEMBERED = timedelta(days=7)
+"""How long a runner is listed that is not heard of any more: some have another name at every start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Runners:
         mine = update(runners).where(runners.c.id == runner)
         if (await turn.connection.execute(mine.values({"last_seen": now} | (said or {})))).rowcount:
             return
+        old = (datetime.fromisoformat(now) - _REMEMBERED).strftime(TIME)
+        await turn.connection.execute(delete(runners).where(runners.c.last_seen < old))
         first: dict[str, Any] = {"id": runner, "first_seen": now, "last_seen": now}
         first |= {"capacity": 1, "running": "[]", "executors": "[]"} | (said or {})
         await turn.connection.execute(insert(runners).values(first))

@@ -20,7 +20,9 @@ from outfitter.storage.registry.watching import Watch
 
 _KEPT = timedelta(days=1)
 """How long the ended token of a run is remembered: there is one for every attempt."""
-_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+_SHOWN = timedelta(days=30)
+TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+"""How moments are written: texts that sort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,16 @@ class ApiTokens:
         mine = update(api_tokens).where(api_tokens.c.run_id == run_id, api_tokens.c.revoked_at.is_(None))
         ended = (await turn.connection.execute(mine.values(revoked_at=now))).rowcount
         if ended:
-            old = (datetime.fromisoformat(now) - _KEPT).strftime(_TIME)
+            old = (datetime.fromisoformat(now) - _KEPT).strftime(TIME)
             over = (api_tokens.c.run_id.is_not(None), api_tokens.c.revoked_at < old)
             await turn.connection.execute(delete(api_tokens).where(*over))
             await self._store.move(turn, "tokens")
 
     async def all(self) -> tuple[TokenRecord, ...]:
-        """Every token, revoked ones too, oldest first."""
-        asked = select(api_tokens).order_by(api_tokens.c.created_at, api_tokens.c.id)
+        """Every token that holds or has ended in the last month, oldest first: what is read often stays small."""
+        old = (datetime.fromisoformat(self._store.now()) - _SHOWN).strftime(TIME)
+        recent = (or_(end.is_(None), end > old) for end in (api_tokens.c.revoked_at, api_tokens.c.expires_at))
+        asked = select(api_tokens).where(*recent).order_by(api_tokens.c.created_at, api_tokens.c.id)
         async with self._store.reading() as connection:
             return tuple(TokenRecord(**row) for row in (await connection.execute(asked)).mappings().all())
 
