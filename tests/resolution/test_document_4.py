@@ -7,7 +7,7 @@ import json
 import pytest
 
 from outfitter.basics import Level, Secret
-from outfitter.catalog import Auth0M2M, ClientCredentials, JsonValue
+from outfitter.catalog import NO_AUTH, Auth0M2M, ClientCredentials, JsonValue
 from outfitter.errors import Refused
 from outfitter.resolution import ArmedCredentials, arm, blueprint, explain, resolve
 from tests.shelf import a_catalog, a_run, blank_headers, codes_of, sent_headers, supply_of
@@ -244,13 +244,21 @@ LEAD = '{"mcpServers": {"orchestrator": {"ref": "orchestrator"}}}'
 def test_the_orchestrator_gets_its_url_and_session_from_the_runner() -> None:
     plan = resolve("lead", a_catalog({"orchestrator": ORCHESTRATOR}, {"lead": LEAD}), a_run('{"agent_name": "lead"}'))
     runtime = {"runtime.session_id": "ses-7", "runner.orchestrator_mcp_url": "http://127.0.0.1:51234/mcp"}
-    server = arm(plan, supply_of(AUTH0, runtime=runtime)).servers["orchestrator"]
-    assert sent_headers(plan, "orchestrator", supply_of(AUTH0, runtime=runtime)) == {"X-Agent-Session-Id": "ses-7"}
+    server = arm(plan, supply_of({}, runtime=runtime)).servers["orchestrator"]
+    assert sent_headers(plan, "orchestrator", supply_of({}, runtime=runtime)) == {"X-Agent-Session-Id": "ses-7"}
     assert plan.servers["orchestrator"].auth == Auth0M2M()
-    assert isinstance(server.auth, ArmedCredentials)
-    assert server.auth.token_url == Secret("https://team.example.com/oauth/token")
-    assert server.auth.audience == Secret("orchestrator")
+    assert server.auth == NO_AUTH, "it is the runner that signs in, at the coordinator"
     assert getattr(server.transport, "url").reveal() == "http://127.0.0.1:51234/mcp"  # noqa: B009 (either transport)
+
+
+@pytest.mark.promise("DOC4-ORCHESTRATOR")
+def test_a_server_of_its_own_place_signs_in_with_the_variables_of_the_runner() -> None:
+    document = ORCHESTRATOR.replace("${AGENT_ORCHESTRATOR_MCP_URL}", "https://orchestrator.example.com/mcp")
+    plan = resolve("lead", a_catalog({"orchestrator": document}, {"lead": LEAD}), a_run('{"agent_name": "lead"}'))
+    armed = arm(plan, supply_of(AUTH0, runtime={"runtime.session_id": "ses-7"})).servers["orchestrator"].auth
+    assert isinstance(armed, ArmedCredentials)
+    assert armed.token_url == Secret("https://team.example.com/oauth/token")
+    assert armed.audience == Secret("orchestrator")
 
 
 @pytest.mark.promise("DOC4-ORCHESTRATOR")

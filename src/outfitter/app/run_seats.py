@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import socket
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.to_thread
 
 from outfitter.app.live import arm_plan
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _PARTS = "/"
 _MOST_HOLDERS = 4096
+_OPENING_SECONDS = 10.0
 _GONE = (
     b'{"type":"urn:outfitter:problem:unavailable","title":"Service Unavailable","status":503,"code":"unavailable",'
     b'"detail":"the process that holds the credentials of the parent session does not answer"}'
@@ -54,6 +57,8 @@ class ServedRuns:
     """The way to other workers, where there are any."""
     _coordinator: Coordinator | None = None
     _access: Access | None = None
+    _opened: anyio.Event = field(default_factory=anyio.Event)
+    _began: float = field(default_factory=time.monotonic)
     _holders: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     @property
@@ -64,6 +69,8 @@ class ServedRuns:
     def use(self, coordinator: Coordinator | None, access: Access | None) -> None:
         """Ask this registry from now on; none when there is none."""
         self._coordinator, self._access = coordinator, access
+        if coordinator is not None:
+            self._opened.set()
         self._holders.clear()
 
     async def make(self, agent: str, run_id: str) -> Seat:
@@ -97,7 +104,12 @@ class ServedRuns:
         return partial(_forward, self.relay, mark, Passed(method, path, named, body))
 
     async def look_again(self) -> None:
-        """Learn of tokens that another process has just made."""
+        """Learn of tokens that another process has just made.
+
+        A process that has just begun, and serves what is known of another day, waits for its registry.
+        """
+        with anyio.move_on_after(self._began + _OPENING_SECONDS - time.monotonic()):
+            await self._opened.wait()
         if self._access is not None:
             await self._access.copy.catch_up()
 

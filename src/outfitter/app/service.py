@@ -208,7 +208,7 @@ class Service:
                     seen = None  # it is tried again
         await self._take_over(database, coordinator, access)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(anyio.to_thread.run_sync, load_http)
+            tasks.start_soon(_load_http_soon)
             tasks.start_soon(self._keep_snapshot, database, coordinator, access)
             if self.is_first:
                 tasks.start_soon(follow_folder, folder, take, self.news, seen)
@@ -311,6 +311,12 @@ def snapshot_told(snapshot: Snapshot, address: Address, admin_token: str | None 
 
     has_tokens = any(record.agent != ADMIN for record in snapshot.tokens)
     return Started(address, snapshot.agents, has_tokens=has_tokens, admin_token=admin_token)
+
+
+async def _load_http_soon() -> None:
+    """Load what is left, off the loop, when the first who asked have had their answer."""
+    await anyio.sleep(_ROOM_SECONDS)
+    await anyio.to_thread.run_sync(load_http)
 
 
 def _load_libraries() -> None:

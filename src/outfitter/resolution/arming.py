@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from outfitter.basics import Origin, Secret, SecretRef
 from outfitter.catalog import (
     MAX_TOTAL_BYTES,
+    NO_AUTH,
     Auth0M2M,
     ClientCredentials,
     HeaderSchema,
@@ -32,7 +33,7 @@ from outfitter.errors import (
 )
 from outfitter.resolution.chain import missing_problem
 from outfitter.resolution.filling import Need, Supply, fill_value, needs_of
-from outfitter.resolution.placeholders import RuntimeValue
+from outfitter.resolution.placeholders import ORCHESTRATOR_URL, RuntimeValue, parse_template
 from outfitter.resolution.plan import PlannedServer, RunPlan
 from outfitter.resolution.values import HeaderValue, Plain
 
@@ -120,10 +121,19 @@ def _slots(server: PlannedServer) -> Iterator[_Slot]:
         yield _Slot(f"env/{name}", origin, Plain(value, authored=True))
     for name, header in server.headers.items():
         yield _Slot(f"headers/{name}", header.origin, header.value)
-    auth = server.auth.as_credentials() if isinstance(server.auth, Auth0M2M) else server.auth
+    auth = _sign_in(server)
     if isinstance(auth, ClientCredentials):
         for name in _AUTH_FIELDS:
             yield _Slot(f"auth/{name}", origin, Plain(getattr(auth, name), authored=True))
+
+
+def _sign_in(server: PlannedServer) -> ClientCredentials | NoAuth:
+    """How whoever connects signs in. The runner's own server lets in whoever knows its URL: it signs in elsewhere."""
+    if not isinstance(server.auth, Auth0M2M):
+        return server.auth
+    remote = server.definition.value.remote
+    is_own = remote is not None and RuntimeValue(ORCHESTRATOR_URL) in parse_template(remote.url)
+    return NO_AUTH if is_own else server.auth.as_credentials()
 
 
 def wants_of(plan: RunPlan) -> tuple[Want, ...]:
@@ -204,7 +214,7 @@ def _arm_server(server: PlannedServer, supply: Supply) -> ArmedServer:
         raise missing_problem(server.alias, name, server.header_schema.get(name))
     filled = {slot.place: fill_value(slot.value, supply) for slot in _slots(server)}
     transport = _arm_stdio(server, filled) if "command" in filled else _arm_remote(server, filled)
-    return ArmedServer(server, transport, _arm_auth(server, filled))
+    return ArmedServer(server, transport, _arm_auth(filled))
 
 
 def _arm_stdio(server: PlannedServer, filled: Mapping[str, Secret]) -> ArmedStdio:
@@ -224,9 +234,9 @@ def _arm_remote(server: PlannedServer, filled: Mapping[str, Secret]) -> ArmedRem
     return ArmedRemote(url, headers, is_sse=isinstance(server.definition.value.transport, SseTransport))
 
 
-def _arm_auth(server: PlannedServer, filled: Mapping[str, Secret]) -> ArmedCredentials | NoAuth:
-    if isinstance(server.auth, NoAuth):
-        return server.auth
+def _arm_auth(filled: Mapping[str, Secret]) -> ArmedCredentials | NoAuth:
+    if "auth/token_url" not in filled:
+        return NO_AUTH
     return ArmedCredentials(**{name: filled[f"auth/{name}"] for name in _AUTH_FIELDS})
 
 

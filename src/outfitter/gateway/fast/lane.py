@@ -132,7 +132,7 @@ class Lane:
         elif way.named != params.name:
             return None
         key = (door, params.name, bytes(params.meta))
-        ticket = self.tickets.find(key, now) or self._ask_for(key, visit, now)
+        ticket = self.tickets.find(key, now) or self._ask_for(key, principal, visit, now)
         if ticket is None or (ticket.rules and not _allows(ticket, arguments)):
             return None
         return Passage(principal, visit, envelope, arguments, ticket) if self._enter(ticket) else None
@@ -151,10 +151,11 @@ class Lane:
         use.under_way += 1
         return True
 
-    def _ask_for(self, key: Key, visit: Visit | None, now: float) -> Ticket | None:
+    def _ask_for(self, key: Key, principal: Principal, visit: Visit | None, now: float) -> Ticket | None:
         """A new ticket."""
         known = self._modern(key[0], key[2]) if visit is None else self._legacy(visit, key[2])
-        return None if known is None else self.tickets.make(key, known[1], known[0], now)
+        seat = self.desk.seats.name_of(principal)
+        return None if known is None else self.tickets.make(key, seat, known[1], known[0], now)
 
     def _modern(self, door: Door, raw: bytes) -> tuple[Message, Visitor] | None:
         known = self._metas.get(raw)

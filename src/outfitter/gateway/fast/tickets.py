@@ -116,11 +116,14 @@ class TicketBook:
         ticket = self._tickets.get(key)
         return ticket if ticket is not None and ticket.stamp == self.stamp and now < ticket.until else None
 
-    def make(self, key: Key, visitor: Visitor, meta: Message, now: float) -> Ticket | None:
-        """A ticket for a tool of the client's view; None when its calls are not for the fast lane."""
+    def make(self, key: Key, seat: str, visitor: Visitor, meta: Message, now: float) -> Ticket | None:
+        """A ticket for a tool of the client's view; None when its calls are not for the fast lane.
+
+        ``seat`` is the name of the client's seat.
+        """
         stamp, arrival = self.stamp, key[0].arrival
         try:
-            view = self.desk.view(self.desk.seats.name_of(visitor.principal), arrival.server)
+            view = self.desk.view(seat, arrival.server)
         except NotFound:
             return None
         listing = view.known("tools/list", visitor)
