@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from outfitter.coordinator import Coordinator, open_coordinator
+from outfitter.coordinator import MASK, Coordinator, open_coordinator
 from outfitter.errors import Invalid, InvalidDocument, InvalidHeader, OutfitterError, Refused, SsrfBlocked
 from outfitter.formats import pointer
 from outfitter.storage import KeyRing, Kind, open_database
@@ -233,3 +233,12 @@ async def test_a_secret_of_a_provider_that_nobody_has_is_refused_when_it_is_save
     for known in ("bare-name", "env:KEY", "file:key", "keyring:a/b", "vault:a/b/c"):
         fine = server(known.partition(":")[0], default_headers={"X-Key": {"$secret": known}})
         await local.entries.create("mcp-servers", fine, ADMIN)
+
+
+async def test_a_trial_of_a_run_that_gives_a_mask_is_refused_as_the_run_would_be(local: Coordinator) -> None:
+    uses = {"x": {"url": "http://localhost:1/mcp"}}
+    await fill(local, ("agents", agent("a", mcpServers=uses)))
+    for part in ("mcp_headers", "credentials"):
+        with pytest.raises(OutfitterError) as caught:
+            await local.blueprints.what_if("a", run={part: {"x": {"X-Key": MASK}}})
+        assert (caught.value.code, pointer(caught.value.trail)) == ("invalid_run", f"/{part}/x/X-Key")

@@ -119,7 +119,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("F33", "Ten changes at once are serial, and the last is one of them exactly.", "cases"),
     Promise("F21", "A busy database is waited for so long, then told.", "cases"),
     Promise("F22", "A damaged database ends the start and names its copy.", "cases"),
-    Promise("F19", "A database killed in the middle of a change has all of it or nothing.", "cases"),
+    Promise("F19", "A restarted coordinator leaves runs as they are, and each event is heard once.", "cases"),
     Promise("F34", "A migration that is killed at any step is gone on with or undone.", "cases"),
     Promise("N05", "Of two runners that claim a run, one has it.", "cases"),
     Promise("N03", "A replayed or stale word of a runner changes nothing.", "cases"),

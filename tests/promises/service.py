@@ -161,4 +161,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "RUNNER-COMMAND", "A command gets its run on standard input, with endpoints and a token of its own.", "runner"
     ),
+    Promise(
+        "RUNNER-AGENTS",
+        "Agents run by the real SDKs reach their servers with their own headers, and see none.",
+        "runner",
+    ),
 )

@@ -125,11 +125,15 @@ class TokenCopy:
                 return
 
     async def catch_up(self) -> None:
-        """``look_again``, half a second from now at the latest, together with everybody else who waits for it."""
-        wait = self._looked + _LOOK_AGAIN_SECONDS - time.monotonic()
-        if wait > 0:
-            await anyio.sleep(wait)
-        await self.look_again(time.monotonic())
+        """Know what was stored before this was asked; it takes half a second when somebody has just looked again."""
+        asked = time.monotonic()
+        await anyio.sleep(max(0.0, self._looked + _LOOK_AGAIN_SECONDS - asked))
+        if self._looked < asked:
+            self._looked = time.monotonic()
+            await self._refreshed()
+        else:
+            async with self._reading:  # somebody has begun to read since: what is found is for everyone
+                return
 
     async def follow(self) -> None:
         """Read again after every change, until the database is closed."""

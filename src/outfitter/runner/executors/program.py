@@ -119,8 +119,18 @@ def _claude(model: str, mcp: Document) -> Adapter:
 
 
 def _copilot(model: str, mcp: Document) -> Adapter:
-    config = _named("CopilotClientConfig", "copilot")(**_route(mcp))
+    config = _named("CopilotClientConfig", "copilot")(provider=_provider(), **_route(mcp))
     return _named("CopilotAdapter", "copilot")(model, client_config=config, route="gateway")
+
+
+def _provider() -> Mapping[str, Any] | None:
+    """Whose model Copilot asks, by the variables of its own program; None is GitHub."""
+    place = os.environ.get("COPILOT_PROVIDER_BASE_URL")
+    if not place:
+        return None
+    names = {"type": "TYPE", "api_key": "API_KEY", "wire_api": "WIRE_API"}
+    said = {field: os.environ.get(f"COPILOT_PROVIDER_{name}") for field, name in names.items()}
+    return {"type": "openai", "base_url": place} | {field: value for field, value in said.items() if value}
 
 
 def _route(mcp: Document) -> dict[str, Any]:
