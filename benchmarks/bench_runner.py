@@ -100,7 +100,7 @@ def _service(one: Stage) -> tuple[str, str]:
     with log.open("wb") as opened:
         process = subprocess.Popen(
             [sys.executable, "-m", "outfitter", "up", "--port", str(port)],
-            env={**os.environ, **places}, stdout=opened, stderr=opened,
+            env={**os.environ, **places}, stdout=opened, stderr=opened, start_new_session=True,
         )  # fmt: skip
     one.processes.append(process)
     deadline = time.monotonic() + 60

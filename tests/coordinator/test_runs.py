@@ -25,7 +25,7 @@ from outfitter.errors import (
     UnknownSession,
 )
 from outfitter.resolution import Supply, Want, arm, wants_of
-from outfitter.storage import Ending, KeyRing, open_database
+from outfitter.storage import Ending, KeyRing, Put, open_database
 from outfitter.upstream import fetch_supply, make_providers
 from tests.coordinator.document4 import (
     ADMIN,
@@ -401,7 +401,9 @@ async def test_a_secret_provider_that_does_not_exist_hides_no_other_problem(tmp_
     async with open_database(url, keys) as database, open_coordinator(database, fetch=fetch) as opened:
         for name, value in (("odd", "nowhere:x"), ("gone", "file:x"), ("folder", "file:state")):
             entry = server(name, default_headers={"X-V": {"$secret": value}, "X-W": "${UNSET}"})
-            await opened.entries.create("mcp-servers", entry, EDITOR)
+            async with database.registry.changing("an older program") as writing:  # this one would not store the first
+                await writing.put(Put("mcp-servers", name, entry))
+        await opened.live.newest()
         both = {"odd": {"ref": "odd"}, "gone": {"ref": "gone"}}
         only = {"x": {"ref": "folder", "headers": {"X-W": "set"}}}
         await fill(opened, ("agents", agent("a", mcpServers=both)), ("agents", agent("b", mcpServers=only)))

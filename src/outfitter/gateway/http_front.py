@@ -37,6 +37,7 @@ from outfitter.gateway.streams import (
     send_stream,
     wait_gone,
 )
+from outfitter.gateway.tokens import is_ours
 from outfitter.gateway.views import as_object
 from outfitter.gateway.visitors import Principal
 from outfitter.gateway.visits import Visit
@@ -99,8 +100,9 @@ class HttpFront:
             principal = self.gate.recognise(arrival)
         except Turned as turned:
             # The gate says so in a moment, and counts it; a token of a run may just have been made by another process.
-            if turned.status == _NEEDS_TOKEN and self.desk.seats.runs is not None and arrival.header("authorization"):
-                await self.desk.seats.runs.look_again()
+            runs = self.desk.seats.runs
+            if turned.status == _NEEDS_TOKEN and runs is not None and is_ours(arrival.header("authorization") or ""):
+                await runs.look_again()
             return
         if not self.desk.seats.has(arrival.agent) and self.desk.seats.name_of(principal) == arrival.agent:
             with suppress(NotFound):  # an agent that is not there has no limits

@@ -71,6 +71,11 @@ def new_token(ident: str) -> str:
     return f"{_PREFIX}_{ident}_{secrets.token_urlsafe(32)}"
 
 
+def is_ours(text: str) -> bool:
+    """Whether a text has a token of ours in it, by its looks."""
+    return f"{_PREFIX}_" in text
+
+
 def token_digest(token: str) -> str:
     """What is kept instead of the token; it is random enough that nothing slower is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -177,7 +177,8 @@ class Work:
             except OutfitterError as error:
                 _log.warning("the events of run %s are not taken: %s", order.run.id, error)
 
-        box.put("outfitter.attempt", {"attempt": order.attempt, "runner": self.runner})
+        if order.attempt > 1:
+            box.put("outfitter.attempt", {"attempt": order.attempt, "runner": self.runner})
         sending, ended = anyio.CancelScope(), ELSEWHERE
         async with anyio.create_task_group() as group:
             group.start_soon(send, sending)
