@@ -128,4 +128,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("F25", "A killed runner's run is lost or recovered once, and its processes are gone.", "cases"),
     Promise("N06", "A prompt is never part of a command line.", "cases"),
     Promise("N07", "Files that are made for a run are private, and gone after it.", "cases"),
+    Promise(
+        "B18", "The same prompt gives the same tools and denials on every adapter; one that cannot says so.", "cases"
+    ),
 )

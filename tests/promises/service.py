@@ -166,5 +166,7 @@ PROMISES: tuple[Promise, ...] = (
         "Agents run by the real SDKs reach their servers with their own headers, and see none.",
         "runner",
     ),
-    Promise("RUNNER-PROMPTED", "A prompted run is a program like any other, with its servers at the gateway.", "runner"),
+    Promise(
+        "RUNNER-PROMPTED", "A prompted run is a program like any other, with its servers at the gateway.", "runner"
+    ),
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import ClassVar, Protocol, TypeVar
+from functools import partial
+from typing import ClassVar, TypeVar
 
 from outfitter.adapters.response import PromptResponse
 from outfitter.errors import Invalid
@@ -15,9 +17,10 @@ from outfitter.tools import Budget, BudgetTracker, Deadline
 T = TypeVar("T")
 
 
-class Adapter(Protocol):
+class Adapter(ABC):
     """One way to a model. ``name``, such as ``openai``, stands in the events of the prompt's own tools."""
 
+    __slots__ = ()
     name: ClassVar[str]
 
     def evaluate(
@@ -29,8 +32,14 @@ class Adapter(Protocol):
         budget: Budget | BudgetTracker | None = None,
     ) -> PromptResponse[T]:
         """The response to the prompt."""
-        ...
+        self.check_blocking()
+        return run_blocking(partial(self.aevaluate, prompt, session=session, deadline=deadline, budget=budget))
 
+    def check_blocking(self) -> None:
+        """Refuse to be waited for, where that cannot be."""
+        return
+
+    @abstractmethod
     async def aevaluate(
         self,
         prompt: Prompt[T],

@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
-
 from outfitter.app.news import read_news
 from outfitter.app.registry_place import reveal_url
 from outfitter.app.settings import Settings
@@ -92,7 +90,8 @@ def local_server(settings: Settings) -> str | None:
 
 
 async def _until_told(runner: Runner, on_ready: Callable[[], None]) -> None:
-    """Run it; the first signal lets runs end within the grace, a second one ends them."""
+    """Run it; a signal lets runs end within the grace."""
+    import anyio
 
     async def hear(signals: AsyncIterator[signal.Signals]) -> None:
         async for _ in signals:

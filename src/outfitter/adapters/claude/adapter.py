@@ -7,13 +7,12 @@ evaluated, and its program is gone when the evaluation ends, with everything it 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from typing import ClassVar, TypeVar
 
 from outfitter.adapters.claude.config import ClaudeAgentSDKClientConfig, Route
 from outfitter.adapters.outfit import Fitting, Limits, Outfit, Way
-from outfitter.adapters.port import run_blocking
+from outfitter.adapters.port import Adapter
 from outfitter.adapters.response import PromptResponse
 from outfitter.adapters.tally import Tally
 from outfitter.bridge import BridgeOptions
@@ -27,24 +26,13 @@ _WAYS: dict[Route, Way] = {"bridge": "bridge", "ignore": "ignore", "native": "le
 
 
 @dataclass(frozen=True, slots=True)
-class ClaudeAgentSDKAdapter:
+class ClaudeAgentSDKAdapter(Adapter):
     """Evaluates prompts with Claude Code and a model of its provider, or of an endpoint that speaks Messages."""
 
     name: ClassVar[str] = "claude"
     model: str
     _: KW_ONLY
     client_config: ClaudeAgentSDKClientConfig = field(default_factory=ClaudeAgentSDKClientConfig)
-
-    def evaluate(
-        self,
-        prompt: Prompt[T],
-        *,
-        session: Session | None = None,
-        deadline: Deadline | None = None,
-        budget: Budget | BudgetTracker | None = None,
-    ) -> PromptResponse[T]:
-        """The response to the prompt."""
-        return run_blocking(partial(self.aevaluate, prompt, session=session, deadline=deadline, budget=budget))
 
     async def aevaluate(
         self,

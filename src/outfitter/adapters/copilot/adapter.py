@@ -7,7 +7,6 @@ is evaluated, and the program is gone when the evaluation ends.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import ClassVar, TypeVar
@@ -16,7 +15,7 @@ from anyio import to_thread
 
 from outfitter.adapters.copilot.config import NAME, CopilotClientConfig, Route
 from outfitter.adapters.outfit import Fitting, Limits, Outfit, Way
-from outfitter.adapters.port import run_blocking
+from outfitter.adapters.port import Adapter
 from outfitter.adapters.response import PromptResponse
 from outfitter.adapters.tally import Tally
 from outfitter.bridge import BridgeOptions
@@ -31,7 +30,7 @@ _WAYS: dict[Route, Way] = {"bridge": "bridge", "ignore": "ignore", "native": "le
 
 
 @dataclass(frozen=True, slots=True)
-class CopilotAdapter:
+class CopilotAdapter(Adapter):
     """Evaluates prompts with Copilot, whose program runs the loop. ``route`` says who connects the MCP servers.
 
     * ``bridge``: Outfitter, in this process; Copilot learns no command, header or secret. The default: a prompt has the
@@ -51,17 +50,6 @@ class CopilotAdapter:
     def __post_init__(self) -> None:
         """Refuse what this adapter cannot do."""
         self.client_config.check(self.route)
-
-    def evaluate(
-        self,
-        prompt: Prompt[T],
-        *,
-        session: Session | None = None,
-        deadline: Deadline | None = None,
-        budget: Budget | BudgetTracker | None = None,
-    ) -> PromptResponse[T]:
-        """The response to the prompt."""
-        return run_blocking(partial(self.aevaluate, prompt, session=session, deadline=deadline, budget=budget))
 
     async def aevaluate(
         self,

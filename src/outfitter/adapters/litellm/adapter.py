@@ -20,7 +20,7 @@ from outfitter.adapters.forms import Json
 from outfitter.adapters.litellm.library import STAYS, load
 from outfitter.adapters.loop import DEFAULT_ROUNDS, converse
 from outfitter.adapters.outfit import Fitting, Limits, McpMode, Outfit
-from outfitter.adapters.port import run_blocking
+from outfitter.adapters.port import Adapter
 from outfitter.adapters.reading import items
 from outfitter.adapters.response import PromptResponse
 from outfitter.adapters.servers import check_fitting
@@ -61,7 +61,7 @@ class LiteLLMClientConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class LiteLLMAdapter:
+class LiteLLMAdapter(Adapter):
     """Evaluates prompts with a model of any provider; ``model`` is written as LiteLLM writes it, ``openai/gpt-5``.
 
     ``mcp_servers`` are connected besides those of the prompt, and win over them. ``params`` go with every request.
@@ -82,17 +82,6 @@ class LiteLLMAdapter:
     def __post_init__(self) -> None:
         """Refuse what this adapter cannot do."""
         check_fitting(self.mcp, self.mcp_servers, self.name)
-
-    def evaluate(
-        self,
-        prompt: Prompt[T],
-        *,
-        session: Session | None = None,
-        deadline: Deadline | None = None,
-        budget: Budget | BudgetTracker | None = None,
-    ) -> PromptResponse[T]:
-        """The response to the prompt."""
-        return run_blocking(partial(self.aevaluate, prompt, session=session, deadline=deadline, budget=budget))
 
     async def aevaluate(
         self,

@@ -18,7 +18,7 @@ from outfitter.adapters.forms import Json
 from outfitter.adapters.loop import DEFAULT_ROUNDS, converse
 from outfitter.adapters.openai.responses import RESPONSES
 from outfitter.adapters.outfit import Fitting, Limits, McpMode, Outfit
-from outfitter.adapters.port import run_blocking
+from outfitter.adapters.port import Adapter
 from outfitter.adapters.reading import read_answer
 from outfitter.adapters.response import PromptResponse
 from outfitter.adapters.servers import check_fitting
@@ -59,7 +59,7 @@ class OpenAIClientConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIAdapter:
+class OpenAIAdapter(Adapter):
     """Evaluates prompts with a model behind the Responses API, or Chat Completions with ``api="chat"``.
 
     ``mcp_servers`` are connected besides those of the prompt, and win over them. A ``client`` of yours is used as it
@@ -86,18 +86,10 @@ class OpenAIAdapter:
             raise Invalid(f"no API '{self.api}'", where="OpenAIAdapter", hint=f"one of {', '.join(_APIS)}")
         check_fitting(self.mcp, self.mcp_servers, self.name)
 
-    def evaluate(
-        self,
-        prompt: Prompt[T],
-        *,
-        session: Session | None = None,
-        deadline: Deadline | None = None,
-        budget: Budget | BudgetTracker | None = None,
-    ) -> PromptResponse[T]:
-        """The response to the prompt."""
+    def check_blocking(self) -> None:
+        """Refuse a client that belongs to somebody's loop."""
         if self.client is not None:
             raise Invalid("a client of your own belongs to your loop", where=self.name, hint="await aevaluate(…)")
-        return run_blocking(partial(self.aevaluate, prompt, session=session, deadline=deadline, budget=budget))
 
     async def aevaluate(
         self,
