@@ -110,7 +110,7 @@ class Place:
         """What a command says."""
         command = [sys.executable, "-m", "outfitter", *args]
         return subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=120
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=300
         )
 
     def begin(self, *args: str) -> subprocess.Popen[bytes]:

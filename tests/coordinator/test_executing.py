@@ -22,7 +22,7 @@ from outfitter.errors import (
     Refused,
     StorageUnavailable,
 )
-from outfitter.storage import Ending, KeyRing, RunEvent, RunnerRecord, open_database
+from outfitter.storage import Ending, KeyRing, RunEvent, RunnerRecord, Telling, open_database
 from tests.coordinator.document4 import ADMIN, EDITOR, agent, begin, run_token
 
 pytestmark = pytest.mark.anyio
@@ -128,13 +128,13 @@ async def test_a_run_that_may_be_recovered_is_taken_over_and_the_dead_runner_is_
     assert (order.attempt, order.run.owner) == (2, "r2")
     event = RunEvent("t", "2026-11-16T00:00:00.000000Z", {})
     for refused in (
-        coordinator.executions.append(run_id, 1, 1, [event]),
+        coordinator.executions.append(run_id, Telling(1, 1, [event])),
         coordinator.executions.finish(run_id, Ending(1, "done"), EDITOR),
         begin(coordinator, run_id, "r1"),
     ):
         with pytest.raises(Conflict):
             await refused
-    await coordinator.executions.append(run_id, 2, 1, [event])
+    await coordinator.executions.append(run_id, Telling(2, 1, [event]))
     assert (await coordinator.executions.finish(run_id, Ending(2, "done"), EDITOR)).state == "done"
 
 

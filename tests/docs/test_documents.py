@@ -48,7 +48,7 @@ def _run(snippet: RunCommand | RunPython, folder: Path) -> None:
     else:
         command, expected = [sys.executable, "-c", snippet.code], ()
     done = subprocess.run(
-        command, cwd=folder, env=_environment(folder), capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, env=_environment(folder), capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, f"{snippet}\n{done.stdout}\n{done.stderr}"
     rest = done.stdout

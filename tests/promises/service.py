@@ -169,4 +169,5 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "RUNNER-PROMPTED", "A prompted run is a program like any other, with its servers at the gateway.", "runner"
     ),
+    Promise("RUNNER-BESIDE", "`outfitter up --runner` executes runs with a token of its own.", "runner"),
 )

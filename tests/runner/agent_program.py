@@ -102,6 +102,7 @@ def call_tool(document: dict[str, Any], argument: str) -> object:
 def be_bad(_: dict[str, Any], __: str) -> object:
     """Ten megabytes, no UTF-8, and what a terminal obeys."""
     say(type="big", text="x" * 10_000_000)
+    say(type="long", text="x" * 500_000)
     say(type="red", text="\x1b[31mred\x00\x07", deep={"more": ["\x1b]0;title\x07"]})
     sys.stdout.buffer.write(b'{"type": "raw", "text": "\xff\xfe"}\n\xff\xfe\x1b[2J plain\n')
     sys.stdout.buffer.write(b'{"type": "not finished\n{"type": 7}\n[1, 2]\n')

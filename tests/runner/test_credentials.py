@@ -181,9 +181,10 @@ async def test_outfitter_up_takes_the_tokens_of_the_identity_provider_that_it_wa
             made.spoilt = 1
             assert await credentials.renew(token)
             before = len(made.asked)
-            async with Orchestrator(OrchestratorOptions(up.url, tmp_path / "state"), credentials) as orchestrator:
+            options = OrchestratorOptions(up.url, tmp_path / "state")
+            async with Orchestrator(options, credentials, lambda _: True) as orchestrator:
                 session = {"x-agent-session-id": run["session_id"]}
-                raw = Raw(orchestrator.url_for(run["session_id"]), up.http, session)
+                raw = Raw(orchestrator.url_for(run["session_id"], run["id"]), up.http, session)
                 said = await call(raw, "start_agent", {"agent": "worker", "prompt": "x", "mode": "poll"})
                 child = (await up.api("GET", f"/runs/{said['run_id']}"))[1]
                 assert (child["created_by"], child["parent_session_id"]) == ("abc123@clients", run["session_id"])

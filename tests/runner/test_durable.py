@@ -189,3 +189,5 @@ async def test_a_runner_that_may_not_execute_says_so_and_ends(tmp_path: Path) ->
         with one.runner() as runner:
             await until(lambda: runner.process.poll() is not None)
         assert (runner.process.returncode, "Traceback" in runner.log()) == (6, False), runner.log()
+        assert "may not say that it is alive" in runner.log()
+        assert "a token of the role runner" in runner.log()

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outfitter.errors import Conflict, Unavailable
+from outfitter.errors import Conflict, Invalid, Unavailable
 from outfitter.runner import Outbox, event_data, harmless, result_value
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +30,8 @@ class Post:
     """How often events are taken, and the sender does not hear of it."""
     attempt: int = 1
     largest: int = 0
+    refused: tuple[int, ...] = ()
+    """The numbers of events that are no good."""
 
     async def send(self, run_id: str, attempt: int, first: int, events: Sequence[msgspec.Raw]) -> None:
         assert run_id == "run-1"
@@ -39,6 +41,8 @@ class Post:
         if attempt != self.attempt or first > len(self.taken) + 1:
             raise Conflict("stale, or a gap")
         body = msgspec.json.encode(events)
+        if any(event["data"].get("n") in self.refused for event in msgspec.json.decode(body)):
+            raise Invalid("one of them is no good")
         self.largest = max(self.largest, len(body))
         self.taken += msgspec.json.decode(body)[len(self.taken) + 1 - first :]
         if self.lost_answers:
@@ -68,8 +72,10 @@ async def test_events_survive_outages_and_lost_answers_in_order_and_once(tmp_pat
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
     assert post.numbers == list(range(600))
-    box.remove()
-    assert not Outbox.exists(tmp_path / "a.events")
+    box.close()
+    Outbox.remove(tmp_path / "a.events")
+    assert not any(Outbox.exists(tmp_path / name) for name in ("a.events", "a.sent"))
+    Outbox.remove(tmp_path / "a.events")
 
 
 @pytest.mark.promise("F41")
@@ -93,6 +99,44 @@ async def test_a_file_that_a_killed_runner_left_is_sent_on_from_where_it_was(tmp
     assert post.numbers == list(range(12)), "what is sent again is not taken again"
     forgotten.close()
     again.close()
+
+
+@pytest.mark.promise("F41")
+async def test_an_event_that_is_refused_leaves_its_number_to_one_that_says_so(tmp_path: Path) -> None:
+    post, box = Post(refused=(3, 7), away=1, lost_answers=2), Outbox.open(tmp_path / "a.events", "run-1")
+    put_all(box, range(10))
+    await box.drain(post, 1)
+    assert [event["data"].get("n") for event in post.taken] == [0, 1, 2, None, 4, 5, 6, None, 8, 9]
+    refused = post.taken[3]
+    assert (refused["type"], "one of them is no good" in refused["data"]["why"]) == ("outfitter.event_refused", True)
+    assert box.is_sent
+    box.close()
+
+
+@pytest.mark.parametrize("sent", [0, 1, 1234, 2999, 3000, 5000])
+async def test_a_large_file_is_taken_up_from_the_event_that_was_noted(tmp_path: Path, sent: int) -> None:
+    path, post = tmp_path / "a.events", Post()
+    box = Outbox.open(path, "run-1")
+    for number in range(3000):
+        box.put("tick", {"n": number, "text": "x" * 1000})
+    box.close()
+    path.with_suffix(".sent").write_text(str(sent + 1))
+    post.taken = [{"data": {"n": number}} for number in range(sent)]
+    again = Outbox.open(path, "run-1")
+    await again.drain(post, 1)
+    assert post.numbers == list(range(max(3000, sent)))
+    again.close()
+
+
+@pytest.mark.parametrize("head", [b"", b'{"first":1}', b"nonsense\n"])
+async def test_a_file_whose_beginning_was_cut_off_is_begun_again(tmp_path: Path, head: bytes) -> None:
+    path, post = tmp_path / "a.events", Post()
+    path.write_bytes(head)
+    box = Outbox.open(path, "run-1")
+    put_all(box, range(3))
+    await box.drain(post, 1)
+    assert post.numbers == [0, 1, 2]
+    box.close()
 
 
 async def test_a_run_that_was_taken_over_without_the_file_counts_on(tmp_path: Path) -> None:

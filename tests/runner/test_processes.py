@@ -10,12 +10,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outfitter.errors import SpawnFailed
-from outfitter.runner import Program, end_orphans, run_program
+from outfitter.errors import SpawnFailed, StorageUnavailable
+from outfitter.runner import Program, end_orphans, end_run, run_program
 from tests.app.kit import until
 from tests.runner.kit import lives, marked, until_gone
 
 pytestmark = pytest.mark.anyio
+OWN_SPACE = str(Path("/proc/self/ns/pid").readlink())
 _TREE = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -59,6 +60,39 @@ async def test_a_program_that_reads_nothing_and_says_much_is_heard_to_its_end() 
     done = await run_program(program, b"z" * 5_000_000, heard.extend)
     assert (done.code, len(heard)) == (7, 3_000_000)
     assert 0 < len(done.stderr) <= 64 * 1024
+
+
+async def test_what_goes_wrong_while_a_program_is_heard_ends_it_and_is_raised() -> None:
+    pids: list[int] = []
+
+    def hear(data: bytes) -> None:
+        pids.extend(int(pid) for pid in data.split())
+        raise StorageUnavailable("no space is left")
+
+    with pytest.raises(StorageUnavailable, match="no space is left"):
+        await run_program(tree("run-unheard", "stay"), b"{}", hear)
+    assert len(pids) == 3
+    assert not any(map(lives, pids))
+    quick = Program("run-unheard", (sys.executable, "-c", "print(1)"), dict(os.environ))
+    with pytest.raises(StorageUnavailable, match="no space is left"):
+        await run_program(quick, b"{}", hear)
+
+
+async def test_marks_of_a_runner_in_a_container_mean_nothing_here() -> None:
+    def sleeper(space: str) -> subprocess.Popen[bytes]:
+        marks = {"OUTFITTER_RUN_ID": "run-elsewhere", "OUTFITTER_RUN_OWNER": f"1-1-somewhere@{space}"}
+        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={**os.environ, **marks})
+
+    theirs, ours = sleeper("pid:[1]"), sleeper(OWN_SPACE)
+    try:
+        assert await anyio.to_thread.run_sync(end_orphans) >= 1
+        await anyio.to_thread.run_sync(ours.wait, 60)
+        await anyio.to_thread.run_sync(end_run, "run-elsewhere")
+        assert theirs.poll() is None
+    finally:
+        for one in (theirs, ours):
+            one.kill()
+            one.wait(60)
 
 
 async def test_what_cannot_be_started_is_an_error_that_names_the_program(tmp_path: Path) -> None:

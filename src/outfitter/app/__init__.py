@@ -1,5 +1,6 @@
 """Settings and assembly: the place where concrete classes meet. The CLI stands on it."""
 
+from outfitter.app.beside import run_with_runner
 from outfitter.app.catalog_files import bundle_of, read_catalog, write_catalog
 from outfitter.app.demo import GITIGNORE, write_demo
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
@@ -57,6 +58,7 @@ __all__ = [
     "rotate_keys",
     "run_gateway",
     "run_runner",
+    "run_with_runner",
     "run_worker",
     "run_workers",
     "runner_name",

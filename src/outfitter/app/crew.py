@@ -1,7 +1,7 @@
 """Processes of one kind, looked after: started, started again when they die, ended together.
 
 Each hears on its standard input what it is to do; the end of that input is the word to end, so a process also ends when
-nobody is there any more to say it. What they do is not known here; it is ``workers``' matter.
+nobody is there any more to say it. What they do is not known here; it is the matter of ``workers`` and ``beside``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,18 @@ class Crew:
     command: Sequence[str]
     environment: Mapping[str, str]
     _ending: anyio.Event = field(default_factory=anyio.Event)
+    _keeping: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def keep(self, name: str) -> None:
+        """Have one process without an errand, until ``end``; Unavailable when it cannot be started at all."""
+        async with self._keeping:
+            await self._keep(name, b"", anyio.Event())
+
+    async def end(self) -> None:
+        """Have what ``keep`` keeps end, or never begin."""
+        self._ending.set()
+        async with self._keeping:
+            return
 
     async def work(self, errands: Sequence[bytes], on_ready: Callable[[], None]) -> None:
         """Have one process for each errand until a signal comes; Unavailable when one cannot be started at all.
@@ -41,7 +53,7 @@ class Crew:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._hear, signals)
-                members = [(number, errand, anyio.Event()) for number, errand in enumerate(errands)]
+                members = [(f"worker {number}", errand, anyio.Event()) for number, errand in enumerate(errands)]
                 for batch in (members[:1], members[1:]):
                     for member in batch:
                         group.start_soon(self._keep, *member)
@@ -55,7 +67,7 @@ class Crew:
             break
         self._ending.set()
 
-    async def _keep(self, number: int, errand: bytes, ready: anyio.Event) -> None:
+    async def _keep(self, name: str, errand: bytes, ready: anyio.Event) -> None:
         """Have one process run; one that dies is started again, later and later when it goes on dying."""
         wait = _FIRST_WAIT
         while not self._ending.is_set():
@@ -64,10 +76,10 @@ class Crew:
             if self._ending.is_set():
                 break
             if not ready.is_set():
-                told = f"worker {number} could not start (exit code {code})"
+                told = f"{name} could not start (exit code {code})"
                 raise Unavailable(told, hint="its own message stands above")
             wait = _FIRST_WAIT if anyio.current_time() - began > _LONG_LIFE else wait
-            _log.warning("worker %d has ended (exit code %d) and is started again in %.1f s", number, code, wait)
+            _log.warning("%s has ended (exit code %d) and is started again in %.1f s", name, code, wait)
             with anyio.move_on_after(wait):
                 await self._ending.wait()
             wait = min(wait * 2, _MOST_WAIT)

@@ -225,7 +225,7 @@ def runners_command(as_json: bool) -> None:
       outfitter runners --json
     """
     with open_client() as client:
-        found = list(client.items("/runners", {}, most=_PAGE))
+        found = client.request("GET", "/runners").json["items"]
     if as_json:
         print_json(found)
         return

@@ -10,14 +10,16 @@ from typing import Any
 
 import click
 
+from outfitter.basics import suggest
 from outfitter.cli.api_client import ApiClient, path_of
 from outfitter.cli.console import json_option, print_json, visible
 from outfitter.cli.registry_place import complete_entries, open_client, place_options, server_url
 from outfitter.cli.registry_runs import run_document
-from outfitter.errors import Invalid, Unavailable
+from outfitter.errors import Forbidden, Invalid, NotFound, Unavailable, UnknownAgent
 
 _ENDED = frozenset({"done", "failed", "stopped", "lost"})
 _PAUSE, _PATIENCE, _WIDE = 0.3, 120.0, 200
+_ALONE, _MOST_NAMES = 3.0, 500
 
 
 @click.command("run")
@@ -48,6 +50,7 @@ def run_command(agent: str, follow: bool, as_json: bool, **given: Any) -> None: 
         hint = "name the service with --server"
         raise Invalid("credentials are held in the memory of a service, and none was named", hint=hint)
     with open_client() as client:
+        _check_agent(client, agent)
         run = client.request("POST", "/runs", body=document).json
         if follow:
             run = _follow(client, run, as_json=as_json)
@@ -59,11 +62,35 @@ def run_command(agent: str, follow: bool, as_json: bool, **given: Any) -> None: 
         sys.exit(1)
 
 
+def _check_agent(client: ApiClient, agent: str) -> None:
+    """Refuse before anything is made what no runner could execute."""
+    try:
+        document = client.request("GET", path_of("agents", agent, "document")).json
+    except Forbidden:
+        return  # who may not look may start a run all the same
+    except NotFound:
+        names = [item["id"] for item in client.items("/agents", most=_MOST_NAMES)]
+        raise UnknownAgent(f"no agent '{visible(agent)}'", hint=suggest(agent, names)) from None
+    if not document.get("executor"):
+        hint = 'write it into its document: "executor": {"type": "claude-code"}, or of the type command with a program'
+        raise Invalid(f"agent '{visible(agent)}' does not say who executes it", hint=hint)
+
+
+def _warn_if_alone(client: ApiClient) -> None:
+    """Say that nobody is there to execute anything."""
+    try:
+        runners = client.request("GET", "/runners").json["items"]
+    except (Forbidden, Unavailable):
+        return
+    if not any(one["is_alive"] for one in runners):
+        click.echo("note: no runner is alive; start one: outfitter runner", err=True)
+
+
 def _follow(client: ApiClient, run: dict[str, Any], *, as_json: bool) -> dict[str, Any]:
     """The run as it ended; what it tells is shown meanwhile."""
     if not as_json:
         click.echo(f"Run {run['id']} of agent '{visible(run['agent_name'])}' in session {run['session_id']}.")
-    after = 0
+    after, began, is_looked = 0, time.monotonic(), False
     for found in _looks(client, run["id"]):
         for event in _events(client, run["id"], after):
             after = event["seq"]
@@ -71,6 +98,9 @@ def _follow(client: ApiClient, run: dict[str, Any], *, as_json: bool) -> dict[st
                 click.echo(visible(f"  {event['type']}  {_short(event['data'])}").replace("\n", "\\n"))
         if found["state"] in _ENDED:
             return found
+        if found["state"] == "pending" and not is_looked and time.monotonic() - began > _ALONE:
+            is_looked = True
+            _warn_if_alone(client)
     raise Unavailable("the run was lost sight of")
 
 

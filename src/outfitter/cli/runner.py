@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--once", is_flag=True, help="End when nothing is left to do.")
 @click.option("--no-orchestrator", is_flag=True, help="Offer agents no way to start agents.")
+@click.option("--beside", "is_beside", is_flag=True, hidden=True)
 @json_option
 def runner_command(server: str | None, database: str | None, once: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - options by name
     r"""Execute runs of agents, durably: a run is executed once, and one that was cut off is taken up again or lost.
 
-    The token, of the role runner, is in OUTFITTER_TOKEN. SIGTERM lets runs end within --grace.
+    With --server the token, of the role runner, is in OUTFITTER_TOKEN; the gateway of this machine needs none, whose
+    registry gives one. SIGTERM lets runs end within --grace.
 
     \b
     Examples:
@@ -64,6 +66,8 @@ def runner_command(server: str | None, database: str | None, once: bool, as_json
         is_once=once,
         is_plain_allowed=given["plain_http"],
         has_orchestrator=not given["no_orchestrator"],
+        uses_registry=server is None,
+        is_beside=given["is_beside"],
     )
     with _progress(is_quiet=as_json) as show:
         ready = partial(_tell, url, is_quiet=as_json)
@@ -80,7 +84,9 @@ def _postgres(url: str) -> Secret:
     return Secret(url)
 
 
-def _tell(url: str, name: str, *, is_quiet: bool) -> None:
+def _tell(url: str, name: str, why_alone: str, *, is_quiet: bool) -> None:
+    if why_alone:
+        click.echo(f"note: its agents cannot start agents, the orchestrator is off: {why_alone}", err=True)
     click.echo(f"Runner '{name}' executes runs of {url}; Ctrl-C stops.", err=is_quiet)
 
 

@@ -17,6 +17,7 @@ from outfitter.app import (
     Started,
     can_have_registry,
     run_gateway,
+    run_with_runner,
     run_worker,
     run_workers,
 )
@@ -47,6 +48,7 @@ from outfitter.errors import Invalid, StorageUnavailable
 @click.option("--jwt-issuer", metavar="URL", envvar="OUTFITTER_JWT_ISSUER", help="Take tokens of this provider.")
 @click.option("--jwt-audience", metavar="NAME", envvar="OUTFITTER_JWT_AUDIENCE", help="Whom they are made for.")
 @click.option("--jwt-keys", metavar="URL", envvar="OUTFITTER_JWT_KEYS", help="Where the provider's keys are.")
+@click.option("--runner", "has_runner", is_flag=True, help="Execute runs too: a runner beside it, kept alive.")
 @click.option("--worker", "is_worker", is_flag=True, hidden=True)
 def up_command(
     most_memory: int | None,
@@ -55,6 +57,7 @@ def up_command(
     workers: int,
     *,
     is_worker: bool,
+    has_runner: bool,
     **given: Any,  # noqa: ANN401 - the options above, by name
 ) -> None:
     r"""Run the gateway: one MCP endpoint for every agent of the catalog.
@@ -69,6 +72,7 @@ def up_command(
       outfitter up --port 9000 --open
       outfitter up --calls-per-second 50 --keep-arguments tester --keep-days 90
       outfitter up --workers 4
+      outfitter up --runner
       outfitter up --host 0.0.0.0 --allow-host tools.example.com --tls-cert cert.pem --tls-key key.pem
     """
     loop = {"use_uvloop": True}
@@ -80,9 +84,13 @@ def up_command(
     if database is not None:
         chosen = replace(chosen, database=_postgres(database))
     options = _checked(GatewayOptions(most_memory=memory, **given), wants_registry=chosen.database is not None)
-    run = run_gateway if workers == 1 else partial(run_workers, count=workers)
-    tell = partial(_tell, options)
-    anyio.run(partial(run, chosen, os.environ, options, on_ready=tell), backend_options=loop)
+    gateway = run_gateway if workers == 1 else partial(run_workers, count=workers)
+    run, tell = partial(gateway, chosen, os.environ, options), partial(_tell, options)
+    if has_runner and options.uses_files:
+        raise Invalid("runs are kept in the registry, so a runner needs one", hint="leave out --files")
+    if has_runner:
+        run = partial(run_with_runner, chosen, os.environ, run)
+    anyio.run(partial(run, on_ready=tell), backend_options=loop)
 
 
 def _postgres(url: str) -> Secret:

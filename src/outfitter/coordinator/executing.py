@@ -27,9 +27,21 @@ from outfitter.coordinator.values import Author, ShownRun
 from outfitter.coordinator.view import unknown
 from outfitter.errors import OutfitterError, StorageUnavailable, UnknownRun
 from outfitter.formats import write_executor
-from outfitter.storage import Ending, Executing, RunEvent, RunnerRecord, Runners, RunRecord, Taking, TokenRecord
+from outfitter.storage import (
+    Ending,
+    Executing,
+    RunEvent,
+    RunnerRecord,
+    Runners,
+    RunRecord,
+    Speaker,
+    Taking,
+    Telling,
+    TokenRecord,
+)
 from outfitter.storage import Runs as RunStore
 
+ANYBODY = Speaker()
 EndState: TypeAlias = Literal["stopped", "done", "failed", "lost"]
 _log = logging.getLogger("outfitter.coordinator")
 _DAY = 24 * 3600.0
@@ -59,6 +71,7 @@ class Claim:
     values: Mapping[str, str] = field(default_factory=dict[str, str])
     instead_of: str | None = None
     after: int | None = None
+    speaker: Speaker = field(default_factory=Speaker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +120,16 @@ class Executions:
 
         Conflict when it is somebody else's, or is stopping, or has ended.
         """
-        run = await self._run(run_id)
+        _check_id(run_id)
+        looked = await self._store.look(run_id)
+        if looked is None:
+            raise UnknownRun(f"no run {quote(run_id)}")
+        run = looked.run
         try:
-            agent = _agent_of((await self._live.newest()).catalog, run)
+            agent = _agent_of((await self._live.reach(looked.revision)).catalog, run)
         except OutfitterError as error:
             await self._fail(run, error, who)
             raise
-        session = await self._runs.session(run.session_id)
         taking = Taking(
             claim.runner,
             make_token(agent.name, run_id, _token_seconds(agent)),
@@ -121,15 +137,16 @@ class Executions:
             claim.instead_of,
             self._text(self._dead_before(self.times.grace)),
             claim.after,
+            claim.speaker,
         )
         begun = await self._store.begin(run_id, taking, tell_run(who.name))
-        aliases = tuple(session.plan["servers"]) if session is not None else ()
+        aliases = tuple(looked.plan.get("servers", ()))
         return WorkOrder(show_run(begun), begun.attempt, self._told(agent), aliases)
 
-    async def append(self, run_id: str, attempt: int, first: int, events: Sequence[RunEvent]) -> None:
-        """Keep what a run tells, numbered from ``first``; repeats are harmless; Conflict for gaps, stale attempts."""
-        await self._run(run_id)
-        await self._store.append(run_id, attempt, first, events, _tell_event)
+    async def append(self, run_id: str, told: Telling, speaker: Speaker = ANYBODY) -> None:
+        """Keep what a run tells, numbered; repeats are harmless; Conflict for gaps, stale attempts, other speakers."""
+        _check_id(run_id)
+        await self._store.append(run_id, told, _tell_events, speaker)
 
     async def events(self, run_id: str, after: int = 0, limit: int = 100) -> tuple[tuple[RunEvent, ...], int | None]:
         """What a run has told after a number, and the number to ask on with, if there is more."""
@@ -138,16 +155,16 @@ class Executions:
         found = await self._store.events(run_id, min(after, 2**31 - 1), limit + 1)
         return found[:limit], found[limit - 1].seq if len(found) > limit else None
 
-    async def finish(self, run_id: str, ending: Ending, who: Author) -> ShownRun:
+    async def finish(self, run_id: str, ending: Ending, who: Author, speaker: Speaker = ANYBODY) -> ShownRun:
         """A run has ended: its tokens end with it, and its credentials are forgotten."""
-        await self._run(run_id)
-        ended = await self._store.finish(run_id, ending, tell_run(who.name))
+        _check_id(run_id)
+        ended = await self._store.finish(run_id, ending, tell_run(who.name), speaker)
         self._book.drop(run_id)
         return show_run(ended)
 
-    async def beat(self, runner: RunnerRecord) -> tuple[str, ...]:
-        """A runner is alive; the ids of its own runs that are to stop."""
-        return await self._runners.beat(runner)
+    async def beat(self, runner: RunnerRecord, speaker: Speaker = ANYBODY) -> tuple[str, ...]:
+        """A runner is alive; the ids of the runs that it is to stop. Conflict when somebody else speaks for it."""
+        return await self._runners.beat(runner, speaker, self._text(self._dead_before(self.times.grace)))
 
     async def runners(self) -> tuple[ShownRunner, ...]:
         """Every runner that was ever heard of, by id."""
@@ -206,7 +223,8 @@ class Executions:
             self._book.drop(run.id)
 
     async def _run(self, run_id: str) -> RunRecord:
-        found = await self._runs.get(run_id) if is_plain(run_id) else None
+        _check_id(run_id)
+        found = await self._runs.get(run_id)
         if found is None:
             raise UnknownRun(f"no run {quote(run_id)}")
         return found
@@ -222,6 +240,12 @@ class Executions:
             "system_prompt": "\n\n".join(text for text in texts if text),
             "executor": None if agent.executor is None else write_executor(agent.executor),
         }
+
+
+def _check_id(run_id: str) -> None:
+    """Nobody is asked for an id that no run has."""
+    if not is_plain(run_id):
+        raise UnknownRun(f"no run {quote(run_id)}")
 
 
 def _token_seconds(agent: Agent) -> float:
@@ -240,7 +264,9 @@ def _agent_of(catalog: Catalog, run: RunRecord) -> Agent:
     return agent
 
 
-def _tell_event(run: RunRecord, event: RunEvent) -> tuple[str, str, Mapping[str, Any]]:
-    """Names and numbers only: what was said is read from the run."""
-    data = {"agent": run.agent_name, "session_id": run.session_id, "seq": event.seq, "type": event.type}
+def _tell_events(run: RunRecord, new: Sequence[RunEvent]) -> tuple[str, str, Mapping[str, Any]]:
+    """Names and numbers only, of the last one and how many there are: what was said is read from the run."""
+    last = new[-1]
+    data = {"agent": run.agent_name, "session_id": run.session_id, "seq": last.seq, "type": last.type}
+    data |= {"count": len(new)}
     return "run.event", f"runs/{run.id}", data

@@ -25,7 +25,10 @@ _MOST = 20
 _MOST_READ = 40_000
 """How many values are read in all while looking for more faults: others wait meanwhile."""
 _DEEPEST = 64
+_Trail: TypeAlias = tuple[str | int, ...]
 _LONGEST = 1000
+_MOST_STEPS = 8
+"""How much of a way is told: a deep one is long."""
 _ID_FIELDS: Mapping[Kind, str] = {"mcp-servers": "id", "capabilities": "name", "agents": "name"}
 _READERS: Mapping[Kind, Callable[[object, str, str], Value]] = {
     "mcp-servers": read_entry,
@@ -42,27 +45,52 @@ def as_document(document: object) -> dict[str, Any]:
 
 
 def check_plain(document: object) -> None:
-    """Refuse what no reader could handle: endless nesting, numbers beyond all measure, and values only storage writes.
-
-    It does not call itself: what it is there for must not bring it down.
-    """
-    waiting: list[tuple[object, int]] = [(document, 0)]
+    """Refuse what no reader could handle, and values that only storage writes."""
+    check_told(document)
+    waiting: list[object] = [document]
     while waiting:
-        value, depth = waiting.pop()
-        if depth > _DEEPEST:
-            raise Invalid(f"it is nested more than {_DEEPEST} deep")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise Invalid("NaN and Infinity are not JSON")
-        if isinstance(value, int) and value.bit_length() > _LONGEST:
-            raise Invalid("a number is too large")
+        value = waiting.pop()
         if isinstance(value, Mapping):
             fields = cast("Mapping[str, object]", value)
             if "$sealed" in fields:
                 hint = "give the value itself"
                 raise Invalid("'$sealed' is how values are stored, not how they are given", hint=hint)
-            waiting.extend((item, depth + 1) for item in fields.values())
+            waiting.extend(fields.values())
         elif isinstance(value, list):
-            waiting.extend((item, depth + 1) for item in cast("list[object]", value))
+            waiting.extend(cast("list[object]", value))
+
+
+def check_told(value: object) -> None:
+    """Refuse what no reader could handle, and say where: endless nesting, and numbers beyond all measure.
+
+    For what programs tell, of which nothing is ever sealed. It does not call itself: what it is there for must not
+    bring it down.
+    """
+    waiting: list[tuple[object, _Trail]] = []
+    _note(value, (), waiting)
+    while waiting:
+        found, trail = waiting.pop()
+        if isinstance(found, Mapping):
+            for key, item in cast("Mapping[str, object]", found).items():
+                _note(item, (*trail, key), waiting)
+        else:
+            for place, item in enumerate(cast("list[object]", found)):
+                _note(item, (*trail, place), waiting)
+
+
+def _note(value: object, trail: _Trail, waiting: list[tuple[object, _Trail]]) -> None:
+    """Refuse a value, or note that there is more to look at in it."""
+    problem = ""
+    if len(trail) > _DEEPEST:
+        problem = f"it is nested more than {_DEEPEST} deep"
+    elif isinstance(value, Mapping | list):
+        waiting.append((cast("object", value), trail))
+    elif isinstance(value, float) and not math.isfinite(value):
+        problem = "NaN and Infinity are not JSON"
+    elif isinstance(value, int) and value.bit_length() > _LONGEST:
+        problem = "a number is too large"
+    if problem:
+        raise Invalid(problem, hint="send it as a text").under(*trail[:_MOST_STEPS])
 
 
 def id_of(kind: Kind, document: Document, name: str | None = None) -> str:

@@ -105,14 +105,19 @@ class Runs:
         return show_run(await self._run(run_id))
 
     async def list(self, wanted: RunFilter = _ANY, *, cursor: str | None = None, limit: int = 100) -> Page[ShownRun]:
-        """Runs, newest first."""
+        """Runs, newest first unless the filter says otherwise; a cursor holds for one order."""
         check_limit(limit)
-        before = read_number(cursor)
+        last = read_number(cursor)
         states: tuple[RunState, ...] = () if wanted.state is None else (wanted.state,)
         if not (is_plain(wanted.agent) and is_plain(wanted.session_id)):
             return Page(())
         found = await self._store.list(
-            agent=wanted.agent, states=states, session_id=wanted.session_id, before=before, limit=limit + 1
+            agent=wanted.agent,
+            states=states,
+            session_id=wanted.session_id,
+            last=last,
+            limit=limit + 1,
+            oldest_first=wanted.oldest_first,
         )
         return Page(tuple(show_run(run) for run in found[:limit]), _following(found, limit))
 

@@ -126,3 +126,4 @@ class RunFilter:
     agent: str | None = None
     state: RunState | None = None
     session_id: str | None = None
+    oldest_first: bool = False

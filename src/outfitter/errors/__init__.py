@@ -29,6 +29,7 @@ what to do. What a model should hear is an Outcome, not one of these. No message
     │   └── UnknownSession
     ├── Conflict                two definitions cannot both hold
     │   ├── AliasConflict
+    │   ├── TooManyEvents           a run has told as much as is kept of one
     │   ├── AlreadyExists
     │   ├── InUse                   others refer to it (users)
     │   └── VersionConflict         someone else has changed it meanwhile (current)
@@ -88,6 +89,7 @@ from outfitter.errors.inside import (
     PromptValidationError,
     Refused,
     SsrfBlocked,
+    TooManyEvents,
     UnknownAgent,
     UnknownAlias,
     UnknownCapability,
@@ -159,6 +161,7 @@ __all__ = [
     "SpawnFailed",
     "SsrfBlocked",
     "StorageUnavailable",
+    "TooManyEvents",
     "Unavailable",
     "UnknownAgent",
     "UnknownAlias",

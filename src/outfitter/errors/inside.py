@@ -178,6 +178,12 @@ class Conflict(OutfitterError):
     code = "conflict"
 
 
+class TooManyEvents(Conflict):
+    """A run has told as much as is kept of one; it goes on."""
+
+    code = "too_many_events"
+
+
 class AliasConflict(Conflict):
     """One alias means two different servers."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from outfitter.runner.desk import Desk
     from outfitter.runner.executors.command import CommandExecutor
     from outfitter.runner.executors.prompted import PROMPTED, PromptedExecutor
+    from outfitter.runner.folders import empty_folder
     from outfitter.runner.leftovers import end_orphans, end_run
     from outfitter.runner.orchestrator.bounds import Bounds
     from outfitter.runner.orchestrator.orchestrator import Orchestrator, OrchestratorOptions
@@ -49,6 +50,7 @@ __all__ = [
     "RunnerOptions",
     "SignIn",
     "WorkOrder",
+    "empty_folder",
     "end_orphans",
     "end_run",
     "event_data",
@@ -64,6 +66,7 @@ _FILES = {
     "desk": ("Desk",),
     "executors.command": ("CommandExecutor",),
     "executors.prompted": ("PROMPTED", "PromptedExecutor"),
+    "folders": ("empty_folder",),
     "leftovers": ("end_orphans", "end_run"),
     "orders": ("Ended", "ExecutorSpec", "WorkOrder"),
     "outbox": ("Outbox",),

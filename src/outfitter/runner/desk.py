@@ -94,12 +94,13 @@ class Desk:
         found: list[RunShown] = []
         cursor: str | None = ""
         for _ in range(_MOST_PAGES):
-            page = await self._read(f"/runs?state={state}&limit={_PAGE}&cursor={quote(cursor or '')}", _RunPage)
+            asked = f"/runs?state={state}&order=oldest&limit={_PAGE}&cursor={quote(cursor or '')}"
+            page = await self._read(asked, _RunPage)
             found += page.items
             cursor = page.next_cursor
             if not cursor:
                 break
-        return found[::-1]
+        return found
 
     async def run(self, run_id: str) -> RunShown:
         """One run as it is now."""
@@ -206,7 +207,8 @@ class Desk:
 
     def _away(self, error: Exception) -> Unavailable:
         why = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
-        return Unavailable(f"the coordinator cannot be reached: {why}", where=self.url)
+        hint = "is the service running, and is --server right?"
+        return Unavailable(f"the coordinator cannot be reached: {why}", where=self.url, hint=hint)
 
 
 async def patiently(ask: Callable[[], Awaitable[T]]) -> T:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,8 +76,16 @@ class Engine:
         """Leave it; what is under way is taken up by the next life."""
         await self._close()
 
-    async def start(self, offer: Offer) -> bool:
-        """Start the workflow of a run; False when there is one already, here or at another runner."""
+    @property
+    def is_own(self) -> bool:
+        """Whether the database is this runner's alone."""
+        return self.database.startswith("sqlite:")
+
+    async def start(self, offer: Offer, is_left: Callable[[str], Awaitable[bool]]) -> bool:
+        """Start the workflow of a run; False when there is one already, here or at another runner.
+
+        One that is at a runner of which ``is_left`` says that it is gone is taken up again, and has no place kept.
+        """
         from dbos import DBOS, SetWorkflowID
         from dbos import error as faults
 
@@ -89,6 +97,7 @@ class Engine:
                     await DBOS.start_workflow_async(self._workflow, msgspec.to_builtins(offer))
             except faults.DBOSWorkflowIDInUseError as taken:
                 if taken.workflow_status not in _OVER:
+                    await self._take_up(offer.run_id, is_left)
                     return False
                 await DBOS.delete_workflows_async([offer.run_id])
             except faults.DBOSException as error:
@@ -96,6 +105,19 @@ class Engine:
             else:
                 return True
         return False
+
+    async def _take_up(self, run_id: str, is_left: Callable[[str], Awaitable[bool]]) -> None:
+        """Resume a workflow that was begun by a runner that is gone."""
+        from dbos import DBOS
+
+        found = await DBOS.list_workflows_async(
+            workflow_ids=[run_id], status="PENDING", name=_WORKFLOW, load_input=False, load_output=False
+        )
+        executor = found[0].executor_id if found else None
+        if executor is None or executor == self.work.runner or run_id in self.flights or not await is_left(executor):
+            return
+        _log.warning("run %s of runner '%s', which is gone, is taken up", run_id, executor)
+        await DBOS.resume_workflows_async([run_id])
 
     async def adopt(self, runners: Sequence[str]) -> int:
         """Have the living take up the workflows of runners that are gone; how many there were."""
@@ -191,7 +213,7 @@ class Engine:
 
 def _place(engine: Engine) -> str:
     """Where the database is, without a password."""
-    return engine.database if engine.database.startswith("sqlite:") else "PostgreSQL"
+    return engine.database if engine.is_own else "PostgreSQL"
 
 
 def _prepare(url: str) -> None:

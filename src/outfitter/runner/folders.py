@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+import anyio.to_thread
+
 from outfitter.errors import StorageUnavailable
 from outfitter.runner.orders import WorkOrder
 
 TOKEN_VARIABLE, CONFIG_VARIABLE, FOLDER_VARIABLE = "OUTFITTER_RUN_TOKEN", "OUTFITTER_MCP_CONFIG", "OUTFITTER_RUN_FOLDER"
-
+TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+"""Where a program puts what it needs for a while: gone with the run."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 
@@ -54,6 +57,11 @@ class PrivateFolder:
         shutil.rmtree(self.parent / name_of(self.run_id), ignore_errors=True)
 
 
+async def empty_folder(path: Path) -> None:
+    """Remove what a runner that was killed has left of its runs' folders; nobody else may use them."""
+    await anyio.to_thread.run_sync(lambda: shutil.rmtree(path, ignore_errors=True))
+
+
 def client_files(order: WorkOrder, folder: Path) -> dict[str, str]:
     """Write what a client program reads, and name it: the variables to start the program with."""
     file = folder / "mcp.json"
@@ -66,4 +74,5 @@ def client_files(order: WorkOrder, folder: Path) -> dict[str, str]:
         TOKEN_VARIABLE: order.gateway.token,
         CONFIG_VARIABLE: str(file),
         FOLDER_VARIABLE: str(folder),
+        **dict.fromkeys(TEMPORARY, str(folder)),
     }

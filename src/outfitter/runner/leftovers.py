@@ -2,7 +2,8 @@
 
 A process may leave its group and its session, and a runner may be killed before it ends its own. What carries the mark
 of a run is ended with the run; what carries the mark of a runner that is gone is ended by the next one on this machine.
-Needs /proc; elsewhere nothing is found, and the process group is all there is.
+A runner in a container counts processes on its own, so its marks mean nothing elsewhere and are left alone there. Needs
+/proc; elsewhere nothing is found, and the process group is all there is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class _Found:
 
 def marks(run_id: str) -> dict[str, str]:
     """The variables that every process of a run is started with."""
-    return {RUN_MARK: run_id, OWNER_MARK: _name_of(os.getpid()) or ""}
+    name = _name_of(os.getpid())
+    return {RUN_MARK: run_id, OWNER_MARK: f"{name}@{_space()}" if name else ""}
 
 
 def end_run(run_id: str) -> int:
@@ -67,12 +69,13 @@ def _kill(found: _Found) -> None:
 
 
 def _marked() -> Iterator[_Found]:
-    own = os.getpid()
+    own, space = os.getpid(), _space()
     for folder in _PROC.iterdir() if _PROC.is_dir() else ():
         if folder.name.isdecimal() and int(folder.name) != own:
             variables = _environment(folder)
-            if RUN_MARK in variables:
-                yield _Found(int(folder.name), variables[RUN_MARK], variables.get(OWNER_MARK, ""))
+            owner, _, place = variables.get(OWNER_MARK, "").rpartition("@")
+            if RUN_MARK in variables and place == space:
+                yield _Found(int(folder.name), variables[RUN_MARK], owner)
 
 
 def _environment(folder: Path) -> Mapping[str, str]:
@@ -85,6 +88,14 @@ def _environment(folder: Path) -> Mapping[str, str]:
         return {}
     pairs = (part.decode("utf-8", "replace").partition("=") for part in content.split(b"\0"))
     return {name: value for name, _, value in pairs if name in {RUN_MARK, OWNER_MARK}}
+
+
+def _space() -> str:
+    """In which numbers of processes mean something: those of a container are other ones."""
+    try:
+        return str((_PROC / "self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def _name_of(pid: int) -> str | None:

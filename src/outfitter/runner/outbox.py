@@ -7,6 +7,7 @@ line says which number the first event has. A line that was cut off by death is 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Mapping
@@ -19,15 +20,16 @@ from typing import Any, Protocol
 import anyio
 import msgspec
 
-from outfitter.errors import StorageUnavailable
+from outfitter.errors import Invalid, StorageUnavailable
 from outfitter.runner.desk import patiently
-from outfitter.runner.texts import event_data, event_type
+from outfitter.runner.texts import MOST_ERROR, cut, event_data, event_type
 
 _log = logging.getLogger(__name__)
 _BATCH_BYTES, _BATCH_EVENTS = 900 * 1024, 500
 MOST_BYTES = 256 * 1024 * 1024
 """Of one run's events; more are dropped, and one last event says so."""
-_FULL = "outfitter.events_dropped"
+_FULL, _REFUSED = "outfitter.events_dropped", "outfitter.event_refused"
+_PIECE, _MOST_HEAD = 1024 * 1024, 4096
 
 
 class Sender(Protocol):
@@ -65,20 +67,24 @@ class Outbox:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
             raise StorageUnavailable(f"the events of a run cannot be kept: {error.strerror}") from None
-        head, _, content = path.read_bytes().partition(b"\n")
-        found = _head_of(head)
+        try:
+            return cls._read(path, run_id, first, handle)
+        except OSError as error:
+            os.close(handle)
+            raise StorageUnavailable(f"the events of a run cannot be kept: {error.strerror}") from None
+
+    @classmethod
+    def _read(cls, path: Path, run_id: str, first: int, handle: int) -> Outbox:
+        with path.open("rb") as file:
+            head = file.readline(_MOST_HEAD)
+            found = _head_of(head) if head.endswith(b"\n") else None
         if found is None:
             os.ftruncate(handle, 0)
-            head, content, found = msgspec.json.encode(_Head(first)), b"", _Head(first)
-            os.write(handle, head + b"\n")
-        start = len(head) + 1
-        whole = content.rpartition(b"\n")[0]
-        size = start + (len(whole) + 1 if whole else 0)
+            head, found = msgspec.json.encode(_Head(first)) + b"\n", _Head(first)
+            _write(handle, head, 0)
+        count = _acknowledged(_note_of(path))
+        sent, size = _scan(path, len(head), max(0, count - found.first))
         os.ftruncate(handle, size)  # an event that was cut off
-        count, skipped = _acknowledged(_note_of(path)), 0
-        for line in whole.split(b"\n")[: max(0, count - found.first)]:
-            skipped += len(line) + 1
-        sent = min(start + skipped, size)
         return cls(run_id, path, found.first, handle, size, sent, max(count, found.first))
 
     @staticmethod
@@ -93,11 +99,9 @@ class Outbox:
         if self._size > MOST_BYTES:
             self._is_full = True
             kind, data = _FULL, {"bytes": self._size}
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        event = {"type": event_type(kind) or "event", "at": now, "data": event_data(data)}
-        line = msgspec.json.encode(event) + b"\n"
+        line = _event(kind, data) + b"\n"
         try:
-            os.write(self._file, line)
+            _write(self._file, line, self._size)
         except OSError as error:
             raise StorageUnavailable(f"an event cannot be kept: {error.strerror}", where=self.run_id) from None
         self._size += len(line)
@@ -120,11 +124,27 @@ class Outbox:
         """Send what is there, however long the coordinator is away."""
         while not self.is_sent:
             lines = self._batch()
-            events = [msgspec.Raw(line) for line in lines]
-            await patiently(lambda: sender.send(self.run_id, attempt, self._next, events))  # noqa: B023 - awaited here
-            self._next += len(lines)
-            self._sent_bytes += sum(len(line) + 1 for line in lines)
-            self._note()
+            try:
+                await self._send(sender, attempt, lines, [msgspec.Raw(line) for line in lines])
+            except Invalid:  # one of them; the others are not lost with it
+                for line in lines:
+                    await self._send_alone(sender, attempt, line)
+
+    async def _send_alone(self, sender: Sender, attempt: int, line: bytes) -> None:
+        """Send one event; one that is refused leaves its number to another that says so."""
+        try:
+            await self._send(sender, attempt, [line], [msgspec.Raw(line)])
+        except Invalid as error:
+            _log.warning("event %d of run %s was refused: %s", self._next, self.run_id, error)
+            told = {"bytes": len(line), "why": cut(str(error), MOST_ERROR)}
+            await self._send(sender, attempt, [line], [msgspec.Raw(_event(_REFUSED, told))])
+
+    async def _send(self, sender: Sender, attempt: int, lines: list[bytes], events: list[msgspec.Raw]) -> None:
+        """Send these events for these lines, and note that it is done."""
+        await patiently(lambda: sender.send(self.run_id, attempt, self._next, events))
+        self._next += len(lines)
+        self._sent_bytes += sum(len(line) + 1 for line in lines)
+        self._note()
 
     def _batch(self) -> list[bytes]:
         with self.path.open("rb") as file:
@@ -142,11 +162,49 @@ class Outbox:
         with suppress(OSError):
             os.close(self._file)
 
-    def remove(self) -> None:
-        """Let go of the file and remove it: the run has ended."""
-        self.close()
-        for path in (self.path, _note_of(self.path)):
-            path.unlink(missing_ok=True)
+    @staticmethod
+    def remove(path: Path) -> None:
+        """Remove the file of a run that has ended, however large it is; nothing when there is none."""
+        for one in (path, _note_of(path)):
+            with suppress(OSError):
+                one.unlink(missing_ok=True)
+
+
+def _event(kind: str, data: Mapping[str, Any]) -> bytes:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return msgspec.json.encode({"type": event_type(kind) or "event", "at": now, "data": event_data(data)})
+
+
+def _write(handle: int, line: bytes, size: int) -> None:
+    """Append a whole line to a file of this size, or nothing: a full disk may take a part of it."""
+    if os.write(handle, line) < len(line):
+        os.ftruncate(handle, size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _scan(path: Path, start: int, count: int) -> tuple[int, int]:
+    """Where so many lines from the start on are over, and where the last whole line is."""
+    sent = end = at = start
+    with path.open("rb") as file:
+        file.seek(start)
+        while piece := file.read(_PIECE):
+            found = piece.count(b"\n")
+            if count and found <= count:
+                count -= found
+                sent = at + piece.rfind(b"\n") + 1 if found else sent
+            elif count:
+                sent, count = at + _after_lines(piece, count), 0
+            end = at + piece.rfind(b"\n") + 1 if found else end
+            at += len(piece)
+    return sent, end
+
+
+def _after_lines(piece: bytes, count: int) -> int:
+    """Behind so many lines."""
+    place = 0
+    for _ in range(count):
+        place = piece.index(b"\n", place) + 1
+    return place
 
 
 def _note_of(path: Path) -> Path:

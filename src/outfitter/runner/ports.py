@@ -20,8 +20,8 @@ Report: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 class OrchestratorServer(Protocol):
     """The MCP server by which agents start other agents: entered before the first run, left after the last."""
 
-    def url_for(self, session_id: str) -> str:
-        """Where it listens for one session, known once it is entered: an address of this machine with its port."""
+    def url_for(self, session_id: str, run_id: str) -> str:
+        """Where it listens for one run of a session, known once it is entered: an address of this machine."""
         ...
 
     async def __aenter__(self) -> Self:

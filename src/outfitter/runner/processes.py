@@ -54,6 +54,10 @@ class _Child(asyncio.SubprocessProtocol):
         self._hear = hear
         self.said = bytearray()
         self.transport: asyncio.SubprocessTransport | None = None
+        self.failure: Exception | None = None
+        """What went wrong while it was heard; nothing more is heard then."""
+        self.over = asyncio.Event()
+        """Set when it has exited, or cannot be heard."""
         self.exited = asyncio.Event()
         self.closed = asyncio.Event()
 
@@ -62,13 +66,26 @@ class _Child(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == _STDOUT:
-            self._hear(data)
+            self._hear_unless_broken(data)
         else:
             self.said += data
             del self.said[:-_KEPT_STDERR]
 
+    def _hear_unless_broken(self, data: bytes) -> None:
+        if self.failure is None:
+            try:
+                self._hear(data)
+            except Exception as error:  # noqa: BLE001 - raised again by whoever waits; the loop would swallow it
+                self.failure = error
+                self.over.set()
+
     def process_exited(self) -> None:
         self.exited.set()
+        self.over.set()
+
+    def raise_failure(self) -> None:
+        if self.failure is not None:
+            raise self.failure
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the loop's signature
         self.closed.set()
@@ -80,11 +97,13 @@ async def run_program(program: Program, document: bytes, hear: Callable[[bytes],
     transport = await _start(program, child)
     try:
         _write(transport, document)
-        await child.exited.wait()
+        await child.over.wait()
+        child.raise_failure()
         await _end_rest(transport.get_pid(), program.run_id)
         # What is left in the pipes is read; one that a stranger holds open is not waited for.
         with anyio.move_on_after(_LAST_OUTPUT_SECONDS):
             await child.closed.wait()
+        child.raise_failure()
     except BaseException:
         with anyio.CancelScope(shield=True):
             await _end(child, transport.get_pid())

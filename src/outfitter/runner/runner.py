@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,17 +20,18 @@ import anyio
 import anyio.to_thread
 
 from outfitter.basics import the_one_in
-from outfitter.errors import Forbidden, OutfitterError, StorageUnavailable, Unavailable
+from outfitter.errors import Forbidden, NeedsToken, NotFound, OutfitterError, StorageUnavailable, Unavailable
 from outfitter.runner.desk import Desk
 from outfitter.runner.engine import Engine
 from outfitter.runner.leftovers import end_orphans
-from outfitter.runner.orders import News, Offer, RunShown
+from outfitter.runner.orders import ENDED, News, Offer, RunShown
 from outfitter.runner.ports import Executor, OrchestratorServer
 from outfitter.runner.working import Active, Work
 
 _log = logging.getLogger(__name__)
 _LIST_SECONDS, _PURGE_SECONDS, _END_SECONDS = 30.0, 2.0, 20.0
 _AGAIN_SECONDS = 1.0
+_ROLE_HINT = "OUTFITTER_TOKEN must hold a token of the role runner: outfitter tokens issue runner"
 _UNKNOWN_AGENT = 1
 """How many runs of an agent are executed at a time until its first order has said how many may be."""
 
@@ -47,6 +48,8 @@ class RunnerOptions:
     """Seconds that runs have to end when the runner is told to stop."""
     is_once: bool = False
     """Whether to end when nothing is left to do."""
+    refused_seconds: float = 120.0
+    """How long the runner goes on while its token is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,10 @@ class Runner:
     _wake: anyio.Event = field(default_factory=anyio.Event)
     _beat_now: anyio.Event = field(default_factory=anyio.Event)
     _closing: anyio.Event = field(default_factory=anyio.Event)
+    _grace: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    """Waiting for the runs that are under way; cancelled when nobody wants to wait any longer."""
+    _refused: NeedsToken | None = None
+    """Why the runner has given up, if it has."""
 
     def __post_init__(self) -> None:
         """Put its parts together."""
@@ -93,7 +100,11 @@ class Runner:
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Execute runs until told to stop; Forbidden or Unavailable when the coordinator does not want this runner."""
         await anyio.to_thread.run_sync(end_orphans)
-        await self._beat()
+        try:
+            await self._beat()
+        except Forbidden as error:
+            what = f"this runner may not say that it is alive: {error.message}"
+            raise type(error)(what, where=self.desk.url, hint=_ROLE_HINT) from None
         try:
             async with self._engine, anyio.create_task_group() as group:
                 on_ready()
@@ -105,12 +116,19 @@ class Runner:
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
             raise the_one_in(several) from None
+        if self._refused is not None:
+            raise self._refused
 
     def close(self) -> None:
         """Take no more runs, and end within the grace."""
         self._work.is_closing = True
         self._closing.set()
         self._wake.set()
+
+    def hurry(self) -> None:
+        """Close, and end the runs that are under way at once."""
+        self.close()
+        self._grace.cancel()
 
     @property
     def figures(self) -> Figures:
@@ -126,17 +144,21 @@ class Runner:
                 if self._is_stale:
                     await self._list()
                 await self._start_what_fits()
+                if await self._is_done():
+                    return
             except (Unavailable, Forbidden) as error:
                 _log.warning("no run is claimed now: %s", error)
                 self._is_stale = True
                 await self._wait(_AGAIN_SECONDS)
                 continue
-            if self.options.is_once and not (self._waiting or self._work.active or self._engine.flights):
-                if not await self.desk.runs("pending"):
-                    return
-                self._is_stale = True
-                continue
-            await self._wait(_LIST_SECONDS)
+            await self._wait(_AGAIN_SECONDS if self._is_stale else _LIST_SECONDS)
+
+    async def _is_done(self) -> bool:
+        """Whether nothing is left to do for a runner that ends then; what is pending yet is looked at again."""
+        if not self.options.is_once or self._waiting or self._work.active or self._engine.flights:
+            return False
+        self._is_stale = bool(await self.desk.runs("pending"))
+        return not self._is_stale
 
     async def _wait(self, seconds: float) -> None:
         """Wait until something has changed; when nothing did for long, the list is read again."""
@@ -164,11 +186,16 @@ class Runner:
         self._work.active[run_id] = Active(offer.agent)  # the place is kept before anything is waited for
         is_started = False
         try:
-            is_started = await self._engine.start(offer)
+            is_started = await self._engine.start(offer, self._is_left)
         finally:
             kept = self._work.active.get(run_id)
             if not is_started and kept is not None and not kept.is_begun:
                 del self._work.active[run_id]
+
+    async def _is_left(self, runner: str) -> bool:
+        """Whether what another runner has begun in the database is to be taken up here."""
+        alive = [one.id for one in await self.desk.runners() if one.is_alive] or [self.options.id]
+        return runner not in alive and self._is_chosen(alive)
 
     def _has_room(self, agent: str) -> bool:
         most = self._work.limits.get(agent, _UNKNOWN_AGENT)
@@ -208,22 +235,55 @@ class Runner:
 
     async def _beat(self) -> float:
         """Say that this runner lives; the seconds until it should say so again."""
-        running = [run_id for run_id, active in self._work.active.items() if active.is_begun]
+        running = [run_id for run_id, active in self._work.active.items() if active.attempt]
         answer = await self.desk.beat(self.options.id, self.options.concurrency, running, sorted(self.executors))
         for run_id in answer.stop:
-            self._stop(run_id)
+            await self._end_named(run_id)
         return answer.seconds
 
+    async def _end_named(self, run_id: str) -> None:
+        """End a run: stopped if it is to be, and without a word if it has ended over there or is somebody else's."""
+        active = self._work.active.get(run_id)
+        if active is None or not active.attempt:
+            return
+        try:
+            run = await self.desk.run(run_id)
+        except NotFound:
+            active.end("superseded")
+            return
+        if run.state in ENDED or (run.owner, run.attempt) != (self.options.id, active.attempt):
+            active.end("superseded")
+        elif run.state == "stopping":
+            active.end("stopped")
+
     async def _keep_beating(self) -> None:
-        """Beat until cancelled; while the coordinator is away, more often."""
+        """Beat until cancelled; while the coordinator is away, more often. A token that stays refused is the end."""
+        good = anyio.current_time()
         while True:
             try:
                 seconds = await self._beat()
-                await self._take_over()
+                good = anyio.current_time()
+                await self._take_over_if_allowed()
+            except NeedsToken as error:
+                _log.warning("no heartbeat: %s", error)
+                seconds = _AGAIN_SECONDS
+                if anyio.current_time() - good > self.options.refused_seconds and self._refused is None:
+                    what = f"the coordinator refuses this runner's token: {error.message}"
+                    self._refused = NeedsToken(what, where=self.desk.url, hint=_ROLE_HINT)
+                    self.hurry()
             except OutfitterError as error:
                 _log.info("no heartbeat: %s", error)
                 seconds = _AGAIN_SECONDS
             await anyio.sleep(seconds)
+
+    async def _take_over_if_allowed(self) -> None:
+        """Take over; a token that may not see the others does not make this runner ask more often."""
+        try:
+            await self._take_over()
+        except NeedsToken:
+            raise
+        except Forbidden as error:
+            _log.warning("nothing is taken over: %s", error)
 
     async def _take_over(self) -> None:
         """Take up what runners that are gone have left, and what this one has forgotten."""
@@ -232,20 +292,26 @@ class Runner:
         runners = await self.desk.runners()
         dead = [one.id for one in runners if not one.is_alive and one.id != self.options.id]
         alive = [one.id for one in runners if one.is_alive] or [self.options.id]
-        if dead and min(alive) == self.options.id:  # one of the living does it, so that no two do it at once
+        if dead and self._is_chosen(alive):
             adopted = await self._engine.adopt(dead)
             if adopted:
                 _log.warning("%d runs of runners that are gone are taken over", adopted)
-        left = {*dead, self.options.id}
+        others = {*alive} - {self.options.id}
         for run in [*await self.desk.runs("running"), *await self.desk.runs("stopping")]:
-            if run.owner in left and len(self._work.active) < self.options.concurrency:
+            is_given_up = self._work.given_up.get(run.id, -1) >= run.attempt
+            if run.owner not in others and not is_given_up and len(self._work.active) < self.options.concurrency:
                 await self._start(_offer(run, is_new=False))
+
+    def _is_chosen(self, alive: Sequence[str]) -> bool:
+        """Whether this runner takes up what is left in the database: one of the living, so that no two do at once."""
+        return self._engine.is_own or min(alive) == self.options.id
 
     # ── the end ──
 
     async def _end(self) -> None:
         """Wait for the runs that are under way; at the end of the grace they are ended."""
-        with anyio.move_on_after(self.options.grace):
+        self._grace.deadline = anyio.current_time() + self.options.grace
+        with self._grace:
             await self._until_idle()
         for active in list(self._work.active.values()):
             active.end("closing")

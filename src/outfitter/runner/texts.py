@@ -7,8 +7,8 @@ by ``outbox`` for events and by the executors for results and errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -20,17 +20,13 @@ _MOST_TEXT, _DEEPEST = 16 * 1024, 40
 _TYPE = re.compile(r"[\x21-\x7e]{1,64}", re.ASCII)
 # Everything a terminal obeys or a database refuses: controls except newline and tab, turned writing, lone surrogates.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 
 
 def harmless(text: str) -> str:
     """The text with everything a terminal would obey written out."""
     return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
-
-
-def read_text(data: bytes) -> str:
-    """Bytes of any kind as text."""
-    return harmless(data.decode("utf-8", "backslashreplace"))
 
 
 def cut(text: str, most: int) -> str:
@@ -48,6 +44,24 @@ def hide(text: str, hidden: Iterable[str]) -> str:
     for secret in hidden:
         text = text.replace(secret, MASK)
     return text
+
+
+def hide_within(value: T, hidden: Sequence[str]) -> T:
+    """A decoded value with each hidden text masked in every text of it; names that are such a text too."""
+    return cast("T", _hidden_within(value, hidden, _DEEPEST)) if hidden else value
+
+
+def _hidden_within(value: object, hidden: Sequence[str], left: int) -> object:
+    if isinstance(value, str):
+        return hide(value, hidden)
+    if not left:
+        return "…"
+    if isinstance(value, dict):
+        pairs = cast("dict[str, object]", value).items()
+        return {hide(name, hidden): _hidden_within(one, hidden, left - 1) for name, one in pairs}
+    if isinstance(value, list):
+        return [_hidden_within(one, hidden, left - 1) for one in cast("list[object]", value)]
+    return value
 
 
 def event_type(value: object) -> str | None:

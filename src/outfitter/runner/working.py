@@ -30,6 +30,7 @@ from outfitter.runner.leftovers import end_run
 from outfitter.runner.orders import ELSEWHERE, ENDED, Ended, Fault, Offer, RunShown, WorkOrder
 from outfitter.runner.outbox import Outbox
 from outfitter.runner.ports import Executor, OrchestratorServer
+from outfitter.runner.texts import MOST_ERROR, cut
 
 _log = logging.getLogger(__name__)
 _ORCHESTRATOR = "orchestrator_mcp_url"
@@ -46,6 +47,8 @@ class Active:
     is_left: bool = False
     """Whether it waits for the end of this process, so that it is executed again later."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    attempt: int = 0
+    """The number of the attempt, once it is known."""
     why: Why | None = None
     """Why it was ended from here."""
 
@@ -69,6 +72,8 @@ class Work:
     limits: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
     """How many runs of an agent may be executed at a time, as the last order for it said; None: as many as there are
     places. An agent without an entry is not known yet."""
+    given_up: dict[str, int] = field(default_factory=dict[str, int])
+    """Runs whose end the coordinator does not take, with the attempt; such an attempt is not begun again here."""
     is_closing: bool = False
     """Whether nothing more is begun."""
     changed: Callable[[], None] = lambda: None
@@ -107,12 +112,22 @@ class Work:
         if ended.state is not None:
             if Outbox.exists(path):
                 await self._drain(path, run_id, ended.attempt)
+            await self._tell_end(run_id, ended)
+        Outbox.remove(path)
+
+    async def _tell_end(self, run_id: str, ended: Ended) -> None:
+        """Say how it ended; a result that is refused makes it a failed run, whose end can be told."""
+        try:
             try:
                 await patiently(lambda: self.desk.finish(run_id, ended))
-            except (Conflict, NotFound, Invalid, Forbidden) as error:
-                _log.warning("the end of run %s (%s) was not taken: %s", run_id, ended.state, error)
-        if Outbox.exists(path):
-            Outbox.open(path, run_id).remove()
+            except Invalid as error:
+                _log.warning("the result of run %s was refused: %s", run_id, error)
+                why = f"the coordinator refused how it ended ({ended.state}): {cut(str(error), MOST_ERROR)}"
+                refused = Ended("failed", ended.attempt, error=Fault("result_refused", why))
+                await patiently(lambda: self.desk.finish(run_id, refused))
+        except (Conflict, NotFound, Invalid, Forbidden) as error:
+            _log.warning("the end of run %s (%s) was not taken: %s", run_id, ended.state, error)
+            self.given_up[run_id] = ended.attempt
 
     # ── taking ──
 
@@ -152,7 +167,7 @@ class Work:
 
     async def _attempt(self, order: WorkOrder, active: Active, *, is_repeated: bool) -> Ended:
         run, spec = order.run, order.agent.executor
-        active.agent = order.agent.name
+        active.agent, active.attempt = order.agent.name, order.attempt
         if is_repeated:
             await anyio.to_thread.run_sync(end_run, run.id)  # what a killed runner of this machine left
             if spec is None or not spec.recover:
@@ -223,8 +238,10 @@ class Work:
     # ── small things ──
 
     def _values(self, offer: Offer) -> dict[str, str]:
-        """What this runner fills in at the gateway: where the orchestrator listens for this session."""
-        return {} if self.orchestrator is None else {_ORCHESTRATOR: self.orchestrator.url_for(offer.session_id)}
+        """What this runner fills in at the gateway: where the orchestrator listens for this run."""
+        if self.orchestrator is None:
+            return {}
+        return {_ORCHESTRATOR: self.orchestrator.url_for(offer.session_id, offer.run_id)}
 
     def _learn(self, order: WorkOrder, values: Mapping[str, str]) -> WorkOrder:
         """The order with what this runner adds; how many of its kind may run is remembered."""

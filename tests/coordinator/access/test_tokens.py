@@ -258,6 +258,10 @@ class Counted:
         self.readings += 1
         return await self.table.all()
 
+    async def known(self) -> tuple[TokenRecord, ...]:
+        self.readings += 1
+        return await self.table.known()
+
     async def add(self, record: TokenRecord) -> None:
         await self.table.add(record)
 

@@ -101,7 +101,7 @@ async def test_what_is_sent_again_is_harmless_and_what_is_stale_is_refused(serve
     assert (await runner.post(f"{path}/events", told(2, 3, "c"))).status == 409
     kinds = [event.kind for event in await served.office.coordinator.events.after(0, 1000)]
     assert [kind for kind in kinds if kind.startswith("run.")] == [
-        "run.created", "run.running", "run.running", "run.event", "run.event", "run.failed",
+        "run.created", "run.running", "run.running", "run.event", "run.failed",
     ]  # fmt: skip
 
 
@@ -123,7 +123,9 @@ async def test_what_a_run_tells_is_kept_in_order_and_once(served: Served) -> Non
     told_of = [
         event.data for event in await served.office.coordinator.events.after(0, 1000) if event.kind == "run.event"
     ]
-    assert [(data["seq"], data["type"]) for data in told_of] == list(enumerate("abcde", 1))
+    assert [(data["seq"], data["type"], data["count"]) for data in told_of] == [
+        (2, "b", 2), (3, "c", 1), (4, "d", 1), (5, "e", 1),
+    ]  # fmt: skip
 
 
 @pytest.mark.promise("N11")
@@ -160,14 +162,15 @@ async def test_a_heartbeat_is_told_which_runs_to_stop(served: Served) -> None:
     said = {"capacity": 4, "running": [run_id], "executors": ["command"]}
     assert (await runner.ask("PUT", "/runners/r1", said)).json == {"stop": [], "seconds": 15.0}
     assert (await served.post(f"/runs/{run_id}/stop")).json["state"] == "stopping"
-    assert (await runner.ask("PUT", "/runners/r2", said)).json["stop"] == []
+    assert (await runner.ask("PUT", "/runners/r2", said)).json["stop"] == [run_id], "it is r1's"
     assert (await runner.ask("PUT", "/runners/r1", said)).json["stop"] == [run_id]
     first, second = (await served.get("/runners")).json["items"]
     assert (first["id"], first["capacity"], first["running"], first["is_alive"]) == ("r1", 4, [run_id], True)
     assert second["id"] == "r2"
     ended = await runner.post(f"/runs/{run_id}/finish", {"attempt": 1, "state": "stopped"})
     assert ended.json["state"] == "stopped"
-    assert (await runner.ask("PUT", "/runners/r1", said)).json["stop"] == []
+    assert (await runner.ask("PUT", "/runners/r1", said)).json["stop"] == [run_id]
+    assert (await runner.ask("PUT", "/runners/r1", {**said, "running": []})).json["stop"] == []
 
 
 async def test_only_runners_and_admins_execute_runs_and_bound_ones_those_of_their_agent(served: Served) -> None:
@@ -196,3 +199,68 @@ async def test_a_run_of_an_agent_that_is_gone_has_failed_and_nobody_begins_it(se
     assert (await runner.post(f"/runs/{run_id}/begin", {"runner": "r1"})).code == "unknown_agent"
     shown = (await served.get(f"/runs/{run_id}")).json
     assert (shown["state"], shown["error"]["code"]) == ("failed", "unknown_agent")
+
+
+@pytest.mark.promise("RUNS-EXECUTED")
+async def test_another_token_does_not_act_for_a_runner(served: Served) -> None:
+    run_id = await pending(served)
+    mine, other = await served.as_role("runner"), await served.as_role("runner")
+    await begun(mine, run_id)
+    path = f"/runs/{run_id}"
+    tries: tuple[tuple[str, str, dict[str, object]], ...] = (
+        ("POST", f"{path}/begin", {"runner": "r1"}),
+        ("POST", f"{path}/begin", {"runner": "r2", "instead_of": "r1"}),
+        ("POST", f"{path}/events", told(1, 1, "a")),
+        ("POST", f"{path}/finish", {"attempt": 1, "state": "done", "result": "forged"}),
+        ("PUT", "/runners/r1", {}),
+    )
+    for method, where, body in tries:
+        reply = await other.ask(method, where, body)
+        assert (reply.status, reply.code) == (409, "conflict"), where
+    shown = (await served.get(path)).json
+    assert (shown["state"], shown["owner"], shown["attempt"]) == ("running", "r1", 1)
+    assert (await mine.post(f"{path}/events", told(1, 1, "a"))).status == 204
+    assert (await mine.ask("PUT", "/runners/r1", {})).status == 200
+    assert (await served.post(f"{path}/finish", {"attempt": 1, "state": "done"})).status == 200, "an admin may"
+
+
+async def test_what_a_run_tells_and_answers_is_any_json(served: Served) -> None:
+    run_id = await pending(served)
+    runner = await served.as_role("runner")
+    await begun(runner, run_id)
+    anything: dict[str, Any] = {
+        "$sealed": "v1:x",
+        "$secret": "y",
+        "list": [{"$sealed": {}}],
+        "big": 10**300,
+        "small": -(10**300),
+    }
+    event = {"attempt": 1, "first": 1, "events": [{"type": "t", "at": AT, "data": anything}]}
+    assert (await runner.post(f"/runs/{run_id}/events", event)).status == 204
+    assert (await served.get(f"/runs/{run_id}/events")).json["events"][0]["data"] == anything
+    ended = await runner.post(f"/runs/{run_id}/finish", {"attempt": 1, "state": "done", "result": anything})
+    assert (ended.status, ended.json["result"]) == (200, anything)
+    assert (await served.get(f"/runs/{run_id}")).json["result"] == anything
+
+
+@pytest.mark.parametrize(
+    ("value", "pointer"),
+    [
+        (b"1" * 400, "/list/1"),
+        (b"1" * 5000, ""),
+        (b"1e999", ""),
+        (b"[" * 70 + b"]" * 70, "/list/1"),
+    ],
+    ids=["400 digits", "5000 digits", "no float", "deep"],
+)
+async def test_what_cannot_be_shown_again_is_refused_with_its_place(served: Served, value: bytes, pointer: str) -> None:
+    run_id = await pending(served)
+    runner = await served.as_role("runner")
+    await begun(runner, run_id)
+    told_so = b'{"list": [1, %b]}' % value
+    ending = b'{"attempt": 1, "state": "done", "result": %b}' % told_so
+    reply = await runner.post(f"/runs/{run_id}/finish", ending)
+    assert (reply.status, reply.json["pointer"].startswith(f"/result{pointer}")) == (422, True), reply.content
+    event = b'{"attempt": 1, "first": 1, "events": [{"type": "t", "at": "%b", "data": %b}]}' % (AT.encode(), told_so)
+    reply = await runner.post(f"/runs/{run_id}/events", event)
+    assert (reply.status, reply.json["pointer"].startswith(f"/events/0/data{pointer}")) == (422, True), reply.content

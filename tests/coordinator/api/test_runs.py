@@ -187,3 +187,15 @@ async def test_a_token_that_could_never_be_used_is_not_made(served: Served) -> N
         somebody = await served.as_role(role)
         assert (await somebody.post("/tokens", {"role": "admin"})).status == 403
         assert (await somebody.get("/tokens")).status == 403
+
+
+async def test_runs_are_listed_from_the_oldest_on_where_asked(served: Served) -> None:
+    await served.must("/agents", {"name": "worker"})
+    ids = [(await served.must("/runs", {"agent_name": "worker", "prompt": "x"})).json["id"] for _ in range(5)]
+    first = (await served.get("/runs?state=pending&order=oldest&limit=3")).json
+    assert [run["id"] for run in first["items"]] == ids[:3]
+    rest = (await served.get(f"/runs?state=pending&order=oldest&limit=3&cursor={first['next_cursor']}")).json
+    assert ([run["id"] for run in rest["items"]], rest["next_cursor"]) == (ids[3:], None)
+    newest = (await served.get("/runs?state=pending&order=newest")).json
+    assert [run["id"] for run in newest["items"]] == ids[::-1]
+    assert (await served.get("/runs?order=sideways")).status == 400

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import anyio
@@ -54,11 +55,15 @@ class Stage:
         await take(self.served, run["id"])
         return run["session_id"]
 
-    async def call(self, session: str | None, tool: str, **arguments: object) -> Said:
+    async def call(self, session: str, tool: str, **arguments: object) -> Said:
         """What a tool answers to a session, through the URL that was made for it."""
-        headers = {} if session is None else {"x-agent-session-id": session}
-        url = self.orchestrator.url if session is None else self.orchestrator.url_for(session)
-        return await call(Raw(url, self.http, headers), tool, arguments)
+        url = self.orchestrator.url_for(session, await self.run_of(session))
+        return await call(Raw(url, self.http, {"x-agent-session-id": session}), tool, arguments)
+
+    async def run_of(self, session: str) -> str:
+        """The run that a session has now; a session that is not known has some run, too."""
+        found = await self.served.get(f"/sessions/{quote(session, safe='')}")
+        return found.json["run_id"] if found.status == 200 else "run-1"
 
     async def play(self, session: str, state: str = "done", result: object = None, error: object = None) -> None:
         """Execute the run that a session has now, to its end."""
@@ -116,12 +121,13 @@ async def orchestrating(
     state: Path,
     *,
     url: str | None = None,
+    is_active: Callable[[str], bool] = lambda _: True,
     **options: Any,  # noqa: ANN401 - of OrchestratorOptions
 ) -> AsyncGenerator[Orchestrator]:
     """An orchestrator with a token of the role runner."""
     runner = await served.as_role("runner")
     chosen = OrchestratorOptions(url or served.url, state, **options)
-    async with Orchestrator(chosen, GivenToken(Secret(runner.token or ""))) as orchestrator:
+    async with Orchestrator(chosen, GivenToken(Secret(runner.token or "")), is_active) as orchestrator:
         yield orchestrator
 
 

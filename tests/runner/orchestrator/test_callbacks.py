@@ -157,7 +157,7 @@ async def test_a_coordinator_that_is_restarted_loses_no_result(tmp_path: Path) -
         runner = await first.as_role("runner")
     async with cable(None) as line:
         options = OrchestratorOptions(line.url, state, patience=1.0)
-        async with Orchestrator(options, GivenToken(Secret(runner.token or ""))) as orchestrator:
+        async with Orchestrator(options, GivenToken(Secret(runner.token or "")), lambda _: True) as orchestrator:
             async with service(tmp_path) as served:
                 line.target = served.url
                 here = Stage(replace(served, token=first.token), orchestrator, served.session)
@@ -230,7 +230,7 @@ async def test_a_call_waits_for_a_coordinator_that_is_away_for_a_moment(tmp_path
         await take(served, run["id"])
         async with orchestrating(served, tmp_path / "state", url=line.url) as orchestrator:
             session = run["session_id"]
-            raw = Raw(orchestrator.url_for(session), served.session, {"x-agent-session-id": session})
+            raw = Raw(orchestrator.url_for(session, run["id"]), served.session, {"x-agent-session-id": session})
             said: list[str] = []
 
             async def start() -> None:

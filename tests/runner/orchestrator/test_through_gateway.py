@@ -71,10 +71,10 @@ async def test_a_child_that_was_started_through_the_gateway_has_the_headers_of_i
         async with place.up() as up:
             token = (await up.api("POST", "/tokens", {"role": "runner"}))[1]["token"]
             options = OrchestratorOptions(up.url, tmp_path / "state")
-            async with Orchestrator(options, GivenToken(Secret(token))) as orchestrator:
+            async with Orchestrator(options, GivenToken(Secret(token)), lambda _: True) as orchestrator:
                 asked = {"agent_name": "lead", "prompt": "go", "credentials": {"store": {"api_key": "canary"}}}
                 run = (await up.api("POST", "/runs", asked))[1]
-                url = orchestrator.url_for(run["session_id"])
+                url = orchestrator.url_for(run["session_id"], run["id"])
                 lead = await begin(up, run["id"], orchestrator_mcp_url=url)
                 said = await ask(up, lead, "orchestrator", "start_agent", agent="worker", prompt="go", mode="poll")
                 worker = await begin(up, said["run_id"])

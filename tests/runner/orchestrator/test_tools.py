@@ -24,10 +24,10 @@ TOOLS = {"list_agents", "start_agent", "resume_agent", "get_agent_status", "get_
 async def test_one_url_serves_clients_of_both_eras(tmp_path: Path, mode: Any) -> None:  # noqa: ANN401 - the SDK's word
     async with stage(tmp_path) as here:
         session = await here.begin()
-        headers = {"X-Agent-Session-Id": session}
+        url, headers = here.orchestrator.url_for(session, await here.run_of(session)), {"X-Agent-Session-Id": session}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
-            Client(streamable_http_client(here.orchestrator.url_for(session), http_client=http), mode=mode) as client,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             assert (client.protocol_version == "2026-07-28") is (mode == "auto")
             listed = (await client.list_tools()).tools
@@ -65,9 +65,6 @@ async def test_agents_are_listed_with_what_they_are_for_and_why_not(tmp_path: Pa
 async def test_the_caller_is_who_the_header_says_and_nobody_else(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         ours, theirs = await here.begin(), await here.begin()
-        missing = await here.call(None, "list_agents")
-        assert missing.is_error
-        assert "does not say which session" in missing.text
         unknown = await here.call("session-nobody", "list_agents")
         assert unknown.is_error
         assert "not known" in unknown.text
@@ -76,8 +73,10 @@ async def test_the_caller_is_who_the_header_says_and_nobody_else(tmp_path: Path)
         named = await here.call(ours, "start_agent", agent="worker", prompt="x", parent_session_id=theirs)
         assert named.is_error
         assert "parent_session_id" in named.text
-        bound = Raw(here.orchestrator.url_for(ours), here.http, {"x-agent-session-id": theirs})
-        assert (await bound.modern("tools/list"))[0] == 404, "a URL for one session is no use to another"
+        url = here.orchestrator.url_for(ours, await here.run_of(ours))
+        for headers in ({}, {"x-agent-session-id": theirs}, {"x-agent-session-id": f"{ours}, {theirs}"}):
+            bound = Raw(url, here.http, headers)
+            assert (await bound.modern("tools/list"))[0] == 404, "a URL for one session is no use to another"
         child = (await here.call(ours, "start_agent", agent="worker", prompt="x", mode="poll"))["session_id"]
         assert (await here.served.get(f"/sessions/{child}")).json["parent_id"] == ours
 
@@ -87,9 +86,8 @@ async def test_strangers_on_this_machine_do_not_come_in(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         session = await here.begin()
         headers = {"x-agent-session-id": session}
-        good = here.orchestrator.url
+        good = here.orchestrator.url_for(session, await here.run_of(session))
         assert good.startswith("http://127.0.0.1:")
-        assert here.orchestrator.url_for(session) != good
         root = good.rpartition("/")[0]
         for url in (root, f"{root}/", f"{root}/{'0' * 64}", f"{good}/", good[:-1], f"{root}/ä"):
             assert (await Raw(url, here.http, headers).modern("tools/list"))[0] == 404, url
@@ -97,6 +95,24 @@ async def test_strangers_on_this_machine_do_not_come_in(tmp_path: Path) -> None:
         assert (await raw.modern("tools/list"))[0] == 200
         assert (await raw.modern("tools/list", host="evil.example"))[0] == 421
         assert (await raw.modern("tools/list", origin="http://evil.example"))[0] == 403
+
+
+@pytest.mark.promise("ORCHESTRATOR-DOOR")
+async def test_a_url_ends_with_its_run_and_is_no_use_to_another_run_of_its_session(tmp_path: Path) -> None:
+    active: set[str] = set()
+    async with stage(tmp_path, is_active=active.__contains__) as here:
+        session = await here.begin()
+        first = await here.run_of(session)
+        url = here.orchestrator.url_for(session, first)
+        raw = Raw(url, here.http, {"x-agent-session-id": session})
+        assert (await raw.modern("tools/list"))[0] == 404, "it is not executed yet"
+        active.add(first)
+        assert (await raw.modern("tools/list"))[0] == 200
+        active.remove(first)
+        active.add("run-2")
+        assert (await raw.modern("tools/list"))[0] == 404, "its run has ended"
+        other = Raw(url.replace(first, "run-2"), here.http, {"x-agent-session-id": session})
+        assert (await other.modern("tools/list"))[0] == 404, "another run of the session has a secret of its own"
 
 
 async def test_an_agent_is_waited_for_and_goes_on_when_that_takes_too_long(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ async def test_runs_and_sessions_are_listed_newest_first_in_pages(place: Place) 
             await base.runs.add(run(number, "odd" if number % 2 else "even"), session(number, parent))
         await base.runs.set_state("r3", ["pending"], "running")
         page = await base.runs.list(limit=3)
-        rest = await base.runs.list(before=page[-1].seq)
+        rest = await base.runs.list(last=page[-1].seq)
         assert [one.id for one in (*page, *rest)] == [f"r{number}" for number in range(6, -1, -1)]
         assert [one.id for one in await base.runs.list(agent="odd")] == ["r5", "r3", "r1"]
         assert [one.id for one in await base.runs.list(states={"running"})] == ["r3"]

@@ -36,6 +36,10 @@ class TokenTable(Protocol):
         """Every token that holds or has ended lately, oldest first."""
         ...
 
+    async def known(self) -> tuple[TokenRecord, ...]:
+        """The same without those of runs that have ended."""
+        ...
+
     async def revoke(self, token_id: str) -> bool:
         """Take a token back; False when there is none to take back."""
         ...
@@ -75,6 +79,7 @@ class TokenCopy:
     _records: dict[str, TokenRecord] = field(default_factory=dict[str, TokenRecord], repr=False)
     _by_id: dict[str, TokenRecord] = field(default_factory=dict[str, TokenRecord], repr=False)
     _reading: anyio.Lock = field(default_factory=anyio.Lock, repr=False)
+    _readings: int = 0
     _looked: float = float("-inf")
 
     def find(self, token: str, now: float) -> TokenRecord | None:
@@ -101,11 +106,31 @@ class TokenCopy:
         """Know at once what this process has just stored."""
         self._take({**self._records, record.digest: record})
 
+    async def put_of_run(self, record: TokenRecord) -> None:
+        """Know at once the only token of a run, which this process has just stored."""
+        async with self._reading:  # a reading that began before it was stored does not overwrite it
+            self._take(self._without(record.run_id) | {record.digest: record})
+
+    async def drop_of_run(self, run_id: str) -> None:
+        """Know at once that this process has ended the tokens of a run."""
+        async with self._reading:  # a reading that began before they were ended does not bring them back
+            self._take(self._without(run_id))
+
+    def _without(self, run_id: str | None) -> dict[str, TokenRecord]:
+        return {digest: record for digest, record in self._records.items() if record.run_id != run_id}
+
     async def refresh(self) -> None:
-        """Read all tokens again; StorageUnavailable leaves what is known as it is."""
+        """Read all tokens again; StorageUnavailable leaves what is known as it is.
+
+        A reading of somebody else that began after this was asked will do.
+        """
+        asked = self._readings
         async with self._reading:  # readings in turn: an older one never overwrites a newer one
+            if self._readings > asked and self.is_current:
+                return
+            self._readings += 1
             try:
-                found = await self.table.all()
+                found = await self.table.known()
             except StorageUnavailable:
                 self.is_current = False
                 raise

@@ -63,6 +63,14 @@ class Tokens:
         token, record = self._make(secrets.token_hex(8), "agent", by, f"run {run_id}"[:_LONGEST_LABEL])
         return token, replace(record, agent=agent, run_id=run_id, expires_at=as_text(self.clock() + seconds))
 
+    async def begun(self, record: TokenRecord) -> None:
+        """Know at once the token of a run that this process has just begun; earlier ones of the run have ended."""
+        await self.copy.put_of_run(record)
+
+    async def ended(self, run_id: str) -> None:
+        """Know at once that this process has just ended a run, and its tokens with it."""
+        await self.copy.drop_of_run(run_id)
+
     async def look_again(self) -> None:
         """Know what another part of this process has just stored or ended."""
         await self.copy.refresh()

@@ -325,6 +325,7 @@ class RunsQuery(Paged, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     agent: Word = ""
     state: StateName | UnsetType = UNSET
+    order: Literal["newest", "oldest"] = "newest"
 
 
 class SessionsQuery(Paged, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -49,6 +49,7 @@ STATUSES: Mapping[str, int] = {
     # two things cannot both hold
     "conflict": 409,
     "alias_conflict": 409,
+    "too_many_events": 409,
     "already_exists": 409,
     "in_use": 409,
     "version_conflict": 412,

@@ -30,10 +30,10 @@ from outfitter.coordinator.api.execution_models import (
 from outfitter.coordinator.api.models import NoQuery, RunShown
 from outfitter.coordinator.api.routing import Answer, Route
 from outfitter.coordinator.executing import Claim
-from outfitter.coordinator.reading import check_plain
-from outfitter.errors import InvalidDocument
+from outfitter.coordinator.reading import check_told
+from outfitter.errors import Invalid, InvalidDocument
 from outfitter.resolution import ORCHESTRATOR_URL
-from outfitter.storage import Ending, RunEvent, RunnerRecord, TokenRecord
+from outfitter.storage import Ending, RunEvent, RunnerRecord, Speaker, Telling, TokenRecord
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -56,10 +56,10 @@ async def _begin(office: Office, asked: Asked[NoQuery]) -> Response:
         made.append(office.access.tokens.draft_of_run(agent, run_id, seconds, by=asked.author.name))
         return made[-1][1]
 
-    claim = Claim(wanted.runner, values, wanted.instead_of, wanted.attempt)
+    claim = Claim(wanted.runner, values, wanted.instead_of, wanted.attempt, _speaker(asked))
     order = await office.coordinator.executions.begin(asked.id, claim, make_token, asked.author)
-    await office.access.tokens.look_again()
     token, record = made[-1]
+    await office.access.tokens.begun(record)
     home = f"{_address(office, asked)}/mcp/{record.agent}"
     gateway = GatewayShown(
         url=home,
@@ -83,15 +83,18 @@ async def _append(office: Office, asked: Asked[NoQuery]) -> Response:
     told = asked.decode(EventsAsked)
     await _allow(office, asked)
     events = [_event(place, event) for place, event in enumerate(told.events)]
-    await office.coordinator.executions.append(asked.id, told.attempt, told.first, events)
+    telling = Telling(told.attempt, told.first, events)
+    await office.coordinator.executions.append(asked.id, telling, _speaker(asked))
     return nothing()
 
 
 def _event(place: int, event: RunEventAsked) -> RunEvent:
     try:
-        check_plain(event.data)
+        check_told(event.data)
         at = event.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         size = len(msgspec.json.encode(event.data))
+    except Invalid as error:
+        raise error.under("events", place, "data") from None
     except (OverflowError, ValueError) as error:
         raise InvalidDocument(f"this is no event: {error}", source="").under("events", place) from None
     if size > LONGEST_EVENT:
@@ -108,12 +111,15 @@ async def _events(office: Office, asked: Asked[RunEventsQuery]) -> Response:
 
 async def _finish(office: Office, asked: Asked[NoQuery]) -> Response:
     told = asked.decode(FinishAsked)
-    check_plain(told.result)
+    try:
+        check_told(told.result)
+    except Invalid as error:
+        raise error.under("result") from None
     await _allow(office, asked)
     error = None if told.error is None else {"code": told.error.code, "message": told.error.message}
     ending = Ending(told.attempt, told.state, told.result, error)
-    run = await office.coordinator.executions.finish(asked.id, ending, asked.author)
-    await office.access.tokens.look_again()
+    run = await office.coordinator.executions.finish(asked.id, ending, asked.author, _speaker(asked))
+    await office.access.tokens.ended(asked.id)
     return answer(shown(run, RunShown))
 
 
@@ -121,7 +127,7 @@ async def _beat(office: Office, asked: Asked[NoQuery]) -> Response:
     said = asked.read(RunnerAsked)
     executions = office.coordinator.executions
     runner = RunnerRecord(asked.id, said.capacity, tuple(said.running), tuple(said.executors))
-    return answer(BeatShown(list(await executions.beat(runner)), executions.times.beat))
+    return answer(BeatShown(list(await executions.beat(runner, _speaker(asked))), executions.times.beat))
 
 
 async def _list(office: Office, asked: Asked[NoQuery]) -> Response:  # noqa: ARG001 - every handler has this shape
@@ -129,7 +135,22 @@ async def _list(office: Office, asked: Asked[NoQuery]) -> Response:  # noqa: ARG
 
 
 async def _allow(office: Office, asked: Asked[NoQuery]) -> None:
-    office.allow(asked.who, "runs.execute", (await office.coordinator.runs.get(asked.id)).agent_name)
+    """Whose run it is matters for those only who are bound to an agent."""
+    is_bound = asked.who is not None and asked.who.agent is not None
+    agent = (await office.coordinator.runs.get(asked.id)).agent_name if is_bound else None
+    office.allow(asked.who, "runs.execute", agent)
+
+
+def _speaker(asked: Asked[NoQuery]) -> Speaker:
+    """Who speaks for a runner: a token of ours, or somebody the identity provider knows. Where nobody is asked, none.
+
+    The two are told apart: an identity provider may call somebody as a token is called.
+    """
+    who = asked.who
+    if who is None:
+        return Speaker()
+    is_admin = who.role == "admin"
+    return Speaker.by_token(who.token_id, is_admin=is_admin) if who.token_id else Speaker(f"sub:{who.name}", is_admin)
 
 
 ROUTES = (

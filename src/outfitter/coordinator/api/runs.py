@@ -62,7 +62,7 @@ def _sessions_named(document: Mapping[str, object]) -> list[str]:
 
 async def _list(office: Office, asked: Asked[RunsQuery]) -> Response:
     query = asked.query
-    wanted = RunFilter(agent=asked.agent, state=query.state or None)
+    wanted = RunFilter(agent=asked.agent, state=query.state or None, oldest_first=query.order == "oldest")
     page = await office.coordinator.runs.list(wanted, cursor=query.cursor or None, limit=query.limit)
     return answer(RunList([shown(run, RunShown) for run in page.items], page.next_cursor))
 
@@ -100,8 +100,8 @@ async def _session(office: Office, asked: Asked[NoQuery]) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/runs", "List runs, newest first", _list, Answer(model=RunList), "runs.read", RunsQuery,
-          concerns="query"),
+    Route("GET", "/runs", "List runs, the newest or the oldest first", _list, Answer(model=RunList), "runs.read",
+          RunsQuery, concerns="query"),
     Route("POST", "/runs", "Start a run; a refusal names every problem and leaves nothing behind", _start,
           Answer(201, RunShown, ("Location",)), "runs.start", body=RunDocument, concerns="content", problems=(409,)),
     Route("GET", "/runs/{id}", "Read a run", _read, Answer(model=RunShown), "runs.read", concerns="content"),

@@ -18,9 +18,9 @@ import msgspec
 from outfitter.basics import SecretRef, looks_sensitive
 from outfitter.catalog import Agent, Catalog, InlineServer, MCPServer
 from outfitter.errors import Invalid, OutfitterError, Refused
-from outfitter.resolution import arm_each, resolve, server_wants
+from outfitter.resolution import Variable, arm_each, parse_template, resolve, server_wants
 from outfitter.runner.executors.hearing import Hearing
-from outfitter.runner.folders import PrivateFolder, client_files
+from outfitter.runner.folders import TEMPORARY, PrivateFolder, client_files
 from outfitter.runner.orders import Ended, ExecutorSpec, WorkOrder
 from outfitter.runner.ports import Report
 from outfitter.runner.processes import Exit, Program, run_program
@@ -28,7 +28,7 @@ from outfitter.runner.texts import last_words
 from outfitter.upstream import Launch, SpawnRules, fetch_supply, make_providers, prepare_launch, secrets_folder
 
 _NAME = "executor"
-_SHORTEST_SECRET = 4
+_SHORTEST_SECRET, _SHORTEST_LINE = 4, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,16 @@ class CommandExecutor:
     async def run(self, order: WorkOrder, launch: Launch, document: Mapping[str, Any], report: Report) -> Ended:
         """Have a program execute the order, whoever chose it."""
         hearing = Hearing(report, _secrets(order, launch))
-        hidden = (order.gateway.token, *launch.hidden)
         with PrivateFolder(self.folder, order.run.id) as folder:
-            env = {**launch.env, **client_files(order, folder)}
+            files = client_files(order, folder)
+            own = {name: value for name, value in launch.env.items() if name in TEMPORARY and name in _written(order)}
+            env = {**launch.env, **files, **own}
             program = Program(order.run.id, launch.argv, env, launch.cwd)
             try:
                 done = await run_program(program, msgspec.json.encode(document), hearing.hear)
+                return _ended(done, hearing.result(), (*hearing.hidden, *launch.hidden))
             except OutfitterError as error:
                 return Ended.failed(error.code, str(error))
-        return _ended(done, hearing.result(), hidden)
 
     def launch(self, spec: ExecutorSpec, agent: str) -> Launch:
         """What to start, with this machine's variables and secrets filled in; an error says why it may not be."""
@@ -97,14 +98,24 @@ def document_of(order: WorkOrder) -> dict[str, Any]:
 
 
 def _secrets(order: WorkOrder, launch: Launch) -> tuple[str, ...]:
-    """What no event and no result may show: the token, and variables that are not just words of the document."""
-    spec = order.agent.executor
-    written: Mapping[str, Any] = {} if spec is None else spec.env
-    names = [
-        name for name, value in written.items() if looks_sensitive(name) or not isinstance(value, str) or "${" in value
-    ]
-    found = {order.gateway.token, *(launch.env[name] for name in names if len(launch.env[name]) >= _SHORTEST_SECRET)}
-    return tuple(sorted(found, key=len, reverse=True))
+    """What no event and no result may show: the token, the orchestrator's address, and variables that are secret."""
+    values = {launch.env[name] for name, value in _written(order).items() if _is_secret(name, value)}
+    lines = {line for value in values for line in value.splitlines() if len(line) >= _SHORTEST_LINE}
+    found = {order.gateway.token, order.orchestrator_url or "", *values, *lines}
+    return tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True))
+
+
+def _is_secret(name: str, value: object) -> bool:
+    """Whether a variable is one by its name, by what it is filled from, or because its document says so."""
+    if not isinstance(value, str):
+        return True
+    parts = (part for part in parse_template(value) if isinstance(part, Variable))
+    return looks_sensitive(name) or any(looks_sensitive(part.name) for part in parts)
+
+
+def _written(order: WorkOrder) -> Mapping[str, Any]:
+    """The variables as the agent's document has them."""
+    return {} if order.agent.executor is None else order.agent.executor.env
 
 
 def _variables(written: Mapping[str, Any]) -> dict[str, str | SecretRef]:

@@ -12,10 +12,11 @@ from typing import Any, cast
 import msgspec
 
 from outfitter.runner.ports import Report
-from outfitter.runner.texts import MOST_RESULT, event_type, hide, read_text, result_value
+from outfitter.runner.texts import MOST_RESULT, event_type, hide, hide_within, result_value
 
-MOST_LINE = 16 * 1024 * 1024
-"""Bytes of a line that is read as JSON; a longer one is text."""
+MOST_LINE = MOST_RESULT + 64 * 1024
+"""Bytes of a line that is read as JSON: a result of full length and what stands around it. A longer one is text."""
+_SHORTEST_PART = 4
 _NOTHING = object()
 
 
@@ -25,7 +26,7 @@ class Hearing:
 
     report: Report
     hidden: tuple[str, ...] = field(default=(), repr=False)
-    """What is masked wherever it stands, the longest first."""
+    """What is masked in every text once it is decoded, the longest first."""
     _line: bytearray = field(default_factory=bytearray)
     _is_long: bool = False
     """Whether the line that has begun is too long to be read as JSON."""
@@ -47,9 +48,10 @@ class Hearing:
             self._end_line()
         if self._result is not _NOTHING:
             return result_value(self._result)
-        text = read_text(bytes(self._text)).strip()
-        more = f"… [{self._missing} more bytes]" if self._missing else ""
-        return result_value(hide(text, self.hidden) + more)
+        text = hide(self._text.decode("utf-8", "backslashreplace"), self.hidden).strip()
+        if not self._missing:
+            return result_value(text)
+        return result_value(f"{_without_part(text, self.hidden)}… [{self._missing} more bytes]")
 
     def _grow(self, part: bytes) -> None:
         if not self._is_long and len(self._line) + len(part) > MOST_LINE:
@@ -76,25 +78,34 @@ class Hearing:
         self._missing += len(part[room:])
 
     def _is_event(self, line: bytes) -> bool:
-        said = _object_of(line, self.hidden)
+        said = _object_of(line)
         kind = event_type(said.get("type")) if said is not None else None
         if said is None or kind is None:
             return False
         if kind == "result":
-            self._result = said.get("result")
+            self._result = hide_within(said.get("result"), self.hidden)
         else:
             inner = said.get("data")
             rest = {name: value for name, value in said.items() if name not in {"type", "at"}}
-            self.report(kind, cast("dict[str, Any]", inner) if isinstance(inner, dict) and len(rest) == 1 else rest)
+            data = cast("dict[str, Any]", inner) if isinstance(inner, dict) and len(rest) == 1 else rest
+            self.report(event_type(hide(kind, self.hidden)) or "event", hide_within(data, self.hidden))
         return True
 
 
-def _object_of(line: bytes, hidden: tuple[str, ...]) -> dict[str, Any] | None:
+def _without_part(text: str, hidden: tuple[str, ...]) -> str:
+    """The text without the beginning of a hidden one at its end, where it was cut off."""
+    for secret in hidden:
+        for length in range(len(secret) - 1, _SHORTEST_PART - 1, -1):
+            if text.endswith(secret[:length]):
+                return text[:-length]
+    return text
+
+
+def _object_of(line: bytes) -> dict[str, Any] | None:
     if not line.lstrip().startswith(b"{"):
         return None
     try:
-        text = line.decode("utf-8", "backslashreplace") if not hidden else hide(line.decode("utf-8", "replace"), hidden)
-        found: Any = msgspec.json.decode(text)
+        found: Any = msgspec.json.decode(line.decode("utf-8", "replace"))
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None

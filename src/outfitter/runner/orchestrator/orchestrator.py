@@ -43,10 +43,10 @@ class OrchestratorOptions:
 class Orchestrator:
     """An MCP server for agents that start agents, while the block lasts. Enter and leave it in one task."""
 
-    def __init__(self, options: OrchestratorOptions, tokens: SignIn | None) -> None:
-        """Keep the choices; nothing is opened yet."""
-        self._block: AbstractAsyncContextManager[Callable[[str], str]] = _open(options, tokens)
-        self._make_url: Callable[[str], str] | None = None
+    def __init__(self, options: OrchestratorOptions, tokens: SignIn | None, is_active: Callable[[str], bool]) -> None:
+        """Keep the choices; nothing is opened yet. ``is_active``: whether a run is executed here now, by its id."""
+        self._block: AbstractAsyncContextManager[Callable[[str, str], str]] = _open(options, tokens, is_active)
+        self._make_url: Callable[[str, str], str] | None = None
 
     async def __aenter__(self) -> Self:
         """Itself, answering."""
@@ -60,20 +60,20 @@ class Orchestrator:
         self._make_url = None
         await self._block.__aexit__(kind, error, trace)
 
-    @property
-    def url(self) -> str:
-        """Its URL for the runner itself: good for every session, so never for an agent's eyes."""
-        return self.url_for("")
+    def url_for(self, session_id: str, run_id: str) -> str:
+        """Its URL for one run of a session, as ``${AGENT_ORCHESTRATOR_MCP_URL}``: worth nothing to any other.
 
-    def url_for(self, session_id: str) -> str:
-        """Its URL for one session, as ``${AGENT_ORCHESTRATOR_MCP_URL}``: worth nothing to any other."""
+        Nor is it when that run has ended.
+        """
         if self._make_url is None:
             raise Unavailable("the orchestrator is not running")
-        return self._make_url(session_id)
+        return self._make_url(session_id, run_id)
 
 
 @asynccontextmanager
-async def _open(options: OrchestratorOptions, tokens: SignIn | None) -> AsyncGenerator[Callable[[str], str]]:
+async def _open(
+    options: OrchestratorOptions, tokens: SignIn | None, is_active: Callable[[str], bool]
+) -> AsyncGenerator[Callable[[str, str], str]]:
     from outfitter.runner.orchestrator.server import serving  # the SDK takes a second to load
 
     timeout = aiohttp.ClientTimeout(total=_ANSWER_SECONDS)
@@ -88,7 +88,8 @@ async def _open(options: OrchestratorOptions, tokens: SignIn | None) -> AsyncGen
             callbacks = Callbacks(Ledger(options.state / LEDGER), runs, family, hearing, group)
             group.start_soon(hearing.run)
             await callbacks.begin()
-            async with serving(Agents(client, family, runs, callbacks, options.bounds)) as make_url:
+            agents = Agents(client, family, runs, callbacks, options.bounds)
+            async with serving(agents, is_active) as make_url:
                 yield make_url
             group.cancel_scope.cancel()
     except BaseExceptionGroup as several:

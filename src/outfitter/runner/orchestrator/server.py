@@ -1,8 +1,8 @@
 """The orchestrator as an MCP server: loopback, a port of its own, streamable HTTP in both eras, by the ``mcp`` SDK.
 
-Every request stands alone: who calls is what its X-Agent-Session-Id says, which the gateway arms. The path holds a
-secret, so that no other program of this machine can drive it; a URL made for one session is good for that session
-only. Host and Origin are checked by the SDK.
+Every request stands alone: who calls is what its X-Agent-Session-Id says, which the gateway arms. The path names a run
+and holds a secret that was made for this run of this session, so that no other program of this machine can drive it;
+it is good as long as that run is executed here. Host and Origin are checked by the SDK.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from outfitter.errors import Forbidden, Invalid, OutfitterError, Unavailable
+from outfitter.errors import Invalid, OutfitterError, Unavailable
 from outfitter.runner.orchestrator.agents import Agents, Waiter
 from outfitter.runner.orchestrator.tools import TOOLS, told
 
@@ -38,18 +38,24 @@ _MOST_BYTES = 512 * 1024
 _DRAIN_SECONDS = 1
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Any, Any], Awaitable[None]]
+IsActive = Callable[[str], bool]
+"""Whether a run is executed by this runner now, by its id."""
+MakeUrl = Callable[[str, str], str]
+"""Makes the URL for a session and its run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Lets in who knows the path. ``app`` answers them."""
+    """Lets in who knows the path of a run that is executed now. ``app`` answers them."""
 
     app: Application
+    is_active: IsActive
     key: bytes = field(repr=False)
 
-    def path(self, session_id: str = "") -> str:
-        """The path for one session; without one, the runner's own."""
-        return _PATH + hmac.digest(self.key, session_id.encode(), hashlib.sha256).hex()
+    def path(self, session_id: str, run_id: str) -> str:
+        """The path for one run of one session."""
+        made_for = f"{session_id}\0{run_id}".encode()
+        return f"{_PATH}{run_id}/{hmac.digest(self.key, made_for, hashlib.sha256).hex()}"
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
         """Answer, or say that there is nothing here."""
@@ -60,9 +66,13 @@ class Door:
         await send({"type": "http.response.body", "body": b"nothing is here"})
 
     def _opens(self, path: str, session_ids: list[str]) -> bool:
-        given = path.encode("utf-8", "replace")
-        wanted = [self.path(), *(self.path(one) for one in session_ids[:1])]
-        return any(hmac.compare_digest(given, one.encode()) for one in wanted)
+        """Whether the path was made for the one session that calls, and its run goes on."""
+        if len(session_ids) != 1:
+            return False
+        run_id = path.removeprefix(_PATH).partition("/")[0]
+        wanted = self.path(session_ids[0], run_id)
+        is_ours = hmac.compare_digest(path.encode("utf-8", "replace"), wanted.encode("utf-8", "replace"))
+        return is_ours and self.is_active(run_id)
 
 
 def _session_ids(scope: Scope) -> list[str]:
@@ -112,10 +122,8 @@ class Desk:
         tool = TOOLS.get(params.name)
         if tool is None:
             raise Invalid(f"no tool {params.name[:64]!a}", hint=f"there are {', '.join(TOOLS)}")
-        given: list[str] = [] if context.request is None else context.request.headers.getlist(SESSION_HEADER)
-        if len(given) > 1:
-            raise Forbidden("the call names several sessions")
-        caller = await self.agents.family.caller(given[0] if given else None)
+        given = None if context.request is None else context.request.headers.get(SESSION_HEADER)
+        caller = await self.agents.family.caller(given)  # the door lets in no request that names several
         return await tool.call(self.agents, caller, params.arguments or {}, _waiter(context))
 
 
@@ -142,8 +150,8 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(agents: Agents) -> AsyncGenerator[Callable[[str], str]]:
-    """Answer on a free port as long as the block lasts; what is yielded makes the URL for a session."""
+async def serving(agents: Agents, is_active: IsActive) -> AsyncGenerator[MakeUrl]:
+    """Answer on a free port as long as the block lasts; what is yielded makes the URL for a run of a session."""
     desk = Desk(agents)
     server = Server(
         NAME,
@@ -158,9 +166,9 @@ async def serving(agents: Agents) -> AsyncGenerator[Callable[[str], str]]:
         manager = StreamableHTTPSessionManager(
             server, stateless=True, security_settings=rules, max_request_body_size=_MOST_BYTES
         )
-        door = Door(manager.handle_request, secrets.token_bytes(32))
+        door = Door(manager.handle_request, is_active, secrets.token_bytes(32))
         async with manager.run(), _listening(door, bound):
-            yield lambda session_id: f"http://{place}{door.path(session_id)}"
+            yield lambda session_id, run_id: f"http://{place}{door.path(session_id, run_id)}"
 
 
 @asynccontextmanager

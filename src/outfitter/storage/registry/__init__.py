@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from outfitter.storage.registry.database import Database, open_database
     from outfitter.storage.registry.events import Events
-    from outfitter.storage.registry.executing import Ending, Executing, Taking
+    from outfitter.storage.registry.executing import Ending, Executing, Taking, Telling
     from outfitter.storage.registry.keys import KeyRing
     from outfitter.storage.registry.registry import Registry
-    from outfitter.storage.registry.runners import Runners
+    from outfitter.storage.registry.runners import Runners, Speaker
     from outfitter.storage.registry.runs import Runs, TellRun
     from outfitter.storage.registry.tokens import ApiTokens
     from outfitter.storage.registry.values import (
@@ -64,8 +64,10 @@ __all__ = [
     "Runners",
     "Runs",
     "SessionRecord",
+    "Speaker",
     "Taking",
     "TellRun",
+    "Telling",
     "TokenRecord",
     "User",
     "Writing",
@@ -82,8 +84,10 @@ _MODULES = {
     "Registry": "registry",
     "Runners": "runners",
     "Runs": "runs",
+    "Speaker": "runners",
     "Taking": "executing",
     "TellRun": "runs",
+    "Telling": "executing",
     "Writing": "writing",
     "open_database": "database",
 }

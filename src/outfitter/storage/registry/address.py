@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from outfitter.errors import Invalid, StorageUnavailable
+from outfitter.storage.registry.driver import connect
 
 WRITES = "outfitter_writes"
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
@@ -77,7 +78,11 @@ def open_engine(address: Address) -> AsyncEngine:
     if address.is_sqlite:
         url = address.url.set(drivername="sqlite+aiosqlite")
         engine = create_async_engine(
-            url, connect_args=_sqlite_arguments(address), hide_parameters=True, pool_size=8, pool_timeout=address.wait
+            url,
+            connect_args=_sqlite_arguments(address) | {"async_creator_fn": connect},
+            hide_parameters=True,
+            pool_size=8,
+            pool_timeout=address.wait,
         )
         _tune_sqlite(engine.sync_engine, journal="WAL")
         return engine

@@ -14,18 +14,30 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import func, insert, or_, select
 
-from outfitter.errors import Conflict
+from outfitter.errors import Conflict, TooManyEvents, UnknownRun
 from outfitter.storage.registry.events import Events, Told
 from outfitter.storage.registry.run_rows import RunRows, written
-from outfitter.storage.registry.runners import Runners
+from outfitter.storage.registry.runners import ANYBODY, Runners, Seen, Speaker
 from outfitter.storage.registry.runs import TellRun
 from outfitter.storage.registry.store import Store, Turn
-from outfitter.storage.registry.tables import run_events, runners, runs
+from outfitter.storage.registry.tables import counters, run_events, runners, runs, sessions
 from outfitter.storage.registry.tokens import ApiTokens
 from outfitter.storage.registry.values import ENDED, RunEvent, RunRecord, RunState, TokenRecord
 
-TellEvent: TypeAlias = Callable[[RunRecord, RunEvent], Told]
+TellEvents: TypeAlias = Callable[[RunRecord, Sequence[RunEvent]], Told]
+"""What to tell of new events of a run, at least one, in one word: others listen too."""
+MOST_EVENTS = 100_000
+"""How many events of one run are kept."""
 _GOING_ON: frozenset[RunState] = frozenset({"running", "stopping"})
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A run, the plan of its session, and the revision of the registry then."""
+
+    run: RunRecord
+    plan: Mapping[str, Any] = field(repr=False)
+    revision: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,7 @@ class Taking:
     instead_of: str | None = None
     dead_before: str = ""
     after: int | None = None
+    speaker: Speaker = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,24 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
+class Telling:
+    """What a run tells in an attempt; ``first`` is the number of the first event."""
+
+    attempt: int
+    first: int
+    events: Sequence[RunEvent] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A run in a turn, its owner, and the runner that asks."""
+
+    run: RunRecord
+    owner: Seen | None
+    asking: Seen | None
+
+
+@dataclass(frozen=True, slots=True)
 class Executing:
     """What runners do with runs."""
 
@@ -62,6 +93,20 @@ class Executing:
     _tokens: ApiTokens
     _events: Events
     _runners: Runners
+    most_events: int = MOST_EVENTS
+
+    async def look(self, run_id: str) -> Looked | None:
+        """What is to be known before a run is begun, in one statement; None when there is no such run."""
+        newest = select(counters.c.value).where(counters.c.name == "revision").scalar_subquery()
+        joined = runs.outerjoin(sessions, sessions.c.id == runs.c.session_id)
+        asked = select(runs, sessions.c.plan, newest).select_from(joined).where(runs.c.id == run_id)
+        async with self._store.reading() as connection:
+            row = (await connection.execute(asked)).one_or_none()
+        if row is None:
+            return None
+        *_, plan, revision = row
+        run = self._rows.run(row)
+        return Looked(run, {} if plan is None else self._rows.plan(run.session_id, plan), revision)
 
     async def begin(self, run_id: str, taking: Taking, tell: TellRun) -> RunRecord:
         """The run belongs to this runner from now on, in a new attempt; earlier tokens of it are ended.
@@ -69,23 +114,26 @@ class Executing:
         Conflict when somebody else has it, and when it is stopping or has ended; UnknownRun when there is none.
         """
         async with self._store.writing("runs") as turn:
-            run = await self._rows.known(turn.connection, run_id)
-            await self._check_taking(turn, run, taking)
+            known = await self._known(turn, run_id, taking.runner)
+            run = known.run
+            _check_taking(known, taking)
             started = run.started_at or self._store.now()
             values = {"owner": taking.runner, "attempt": run.attempt + 1, "started_at": started}
             values |= {"given": json.dumps(dict(taking.given))}
             run = await self._rows.move(turn, run_id, "running", values)
-            await self._runners.touch_in(turn, taking.runner)
+            await self._runners.touch_in(turn, taking.runner, known.asking, taking.speaker, taking.dead_before)
             await self._tokens.end_in(turn, run_id)
             await self._tokens.add_in(turn, taking.token)
             await self._events.append_in(turn, [tell(run)])
         return run
 
-    async def finish(self, run_id: str, ending: Ending, tell: TellRun) -> RunRecord:
-        """The run has ended so; told again, nothing changes. Conflict for another attempt, or another end."""
+    async def finish(self, run_id: str, ending: Ending, tell: TellRun, speaker: Speaker = ANYBODY) -> RunRecord:
+        """The run has ended so; told again, nothing changes.
+
+        Conflict for another attempt, or another end, and when somebody else speaks for its runner.
+        """
         async with self._store.writing("runs") as turn:
-            run = await self._rows.known(turn.connection, run_id)
-            _check_attempt(run, ending.attempt)
+            run = _checked(await self._known(turn, run_id), ending.attempt, speaker)
             if run.state in ENDED:
                 if (run.state, run.result, run.error) == (ending.state, ending.result, ending.error):
                     return run
@@ -93,15 +141,16 @@ class Executing:
             return await self._end(turn, run, ending, tell)
 
     async def append(
-        self, run_id: str, attempt: int, first: int, told: Sequence[RunEvent], tell: TellEvent
+        self, run_id: str, told: Telling, tell: TellEvents, speaker: Speaker = ANYBODY
     ) -> tuple[RunEvent, ...]:
         """Keep events of a run, the first of them under this number; those that are kept already are left out.
 
-        Conflict for another attempt, for a gap before the first, and for new events of a run that has ended.
+        Conflict for another attempt, for a gap before the first, for new events of a run that has ended, and when
+        somebody else speaks for its runner. TooManyEvents when the run has told enough; it goes on.
         """
+        first = told.first
         async with self._store.writing("runs") as turn:
-            run = await self._rows.known(turn.connection, run_id)
-            _check_attempt(run, attempt)
+            run = _checked(await self._known(turn, run_id), told.attempt, speaker)
             asked = select(func.max(run_events.c.seq)).where(run_events.c.run_id == run_id)
             last = int((await turn.connection.execute(asked)).scalar_one() or 0)
             if first > last + 1:
@@ -109,13 +158,16 @@ class Executing:
                 raise Conflict(f"events {last + 1} to {first - 1} are missing", where=f"runs/{run_id}", hint=hint)
             new = [
                 RunEvent(event.type, event.at, event.data, first + place)
-                for place, event in enumerate(told)
+                for place, event in enumerate(told.events)
                 if first + place > last
             ]
             if new and run.state not in _GOING_ON:
                 raise Conflict(f"the run is {run.state}", where=f"runs/{run_id}", hint="it tells nothing any more")
+            if new and new[-1].seq > self.most_events:
+                hint = "it goes on; what it tells is not kept any more"
+                raise TooManyEvents(f"a run tells at most {self.most_events} events", where=f"runs/{run_id}", hint=hint)
             await self._keep(turn, run_id, new)
-            await self._events.append_in(turn, [tell(run, event) for event in new])
+            await self._events.append_in(turn, [tell(run, new)] if new else [])
         return tuple(new)
 
     async def events(self, run_id: str, after: int = 0, limit: int = 100) -> tuple[RunEvent, ...]:
@@ -158,22 +210,47 @@ class Executing:
         if rows:
             await turn.connection.execute(insert(run_events), rows)
 
-    async def _check_taking(self, turn: Turn, run: RunRecord, taking: Taking) -> None:
-        where = f"runs/{run.id}"
-        if taking.after is not None and taking.after != run.attempt:
-            raise Conflict(f"the run is in attempt {run.attempt}", where=where, hint="another one was seen")
-        if run.state == "pending":
-            return
-        if run.state != "running":
-            raise Conflict(f"the run is {run.state}", where=where, hint="only a run that is pending is begun")
-        if run.owner in {None, taking.runner}:
-            return
-        if taking.instead_of != run.owner:
-            raise Conflict(f"the run is executed by runner '{run.owner}'", where=where)
-        asked = select(runners.c.last_seen).where(runners.c.id == run.owner)
-        seen = (await turn.connection.execute(asked)).scalar_one_or_none()
-        if seen is not None and seen >= taking.dead_before:
-            raise Conflict(f"runner '{run.owner}' is alive", where=where, hint="only a dead one's run is taken over")
+    async def _known(self, turn: Turn, run_id: str, asking: str | None = None) -> _Known:
+        """The run with its owner and with the runner that asks, in one statement; UnknownRun when there is none."""
+        owner, other = runners.alias("owner_runner"), runners.alias("other_runner")
+        ends = [one.c[name].label(f"{one.name}_{name}") for one in (owner, other) for name in ("last_seen", "subject")]
+        joined = runs.outerjoin(owner, owner.c.id == runs.c.owner).outerjoin(other, other.c.id == asking)
+        asked = select(runs, *ends).select_from(joined).where(runs.c.id == run_id)
+        row = (await turn.connection.execute(asked)).one_or_none()
+        if row is None:
+            raise UnknownRun("there is no such run", where=f"runs/{run_id}")
+        *_, owner_seen, owner_subject, seen, subject = row
+        return _Known(
+            self._rows.run(row),
+            None if owner_seen is None else Seen(owner_seen, owner_subject),
+            None if seen is None else Seen(seen, subject),
+        )
+
+
+def _check_taking(known: _Known, taking: Taking) -> None:
+    run, where = known.run, f"runs/{known.run.id}"
+    if taking.after is not None and taking.after != run.attempt:
+        raise Conflict(f"the run is in attempt {run.attempt}", where=where, hint="another one was seen")
+    if run.state == "pending":
+        return
+    if run.state != "running":
+        raise Conflict(f"the run is {run.state}", where=where, hint="only a run that is pending is begun")
+    if run.owner in {None, taking.runner}:
+        return
+    if taking.instead_of != run.owner:
+        raise Conflict(f"the run is executed by runner '{run.owner}'", where=where)
+    if known.owner is not None and not known.owner.is_dead(taking.dead_before):
+        raise Conflict(f"runner '{run.owner}' is alive", where=where, hint="only a dead one's run is taken over")
+
+
+def _checked(known: _Known, attempt: int, speaker: Speaker) -> RunRecord:
+    """The run, if this one speaks for its runner and for its attempt."""
+    run = known.run
+    if known.owner is not None and speaker.is_refused_by(known.owner.subject):
+        hint = "another token speaks for it"
+        raise Conflict(f"the run is executed by runner '{run.owner}'", where=f"runs/{run.id}", hint=hint)
+    _check_attempt(run, attempt)
+    return run
 
 
 def _check_attempt(run: RunRecord, attempt: int) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,10 +53,11 @@ class RunRows:
         """The run and its session in another state; when it ends, the time is noted."""
         ended = {"ended_at": self.store.now()} if state in ENDED else {}
         moved = {"state": state} | ended
-        await turn.connection.execute(update(runs).where(runs.c.id == run_id).values(values | moved))
+        mine = update(runs).where(runs.c.id == run_id).values(values | moved).returning(runs)
+        row = (await turn.connection.execute(mine)).one()
         await turn.connection.execute(update(sessions).where(sessions.c.run_id == run_id).values(moved))
         turn.moved = True
-        return await self.known(turn.connection, run_id)
+        return self.run(row)
 
     def run_values(self, run: RunRecord) -> dict[str, Any]:
         """A run as a row."""
@@ -81,6 +83,10 @@ class RunRows:
         plan, sealed = self._sealer("sessions", row.id).read(row.plan)
         values: dict[str, Any] = {name: getattr(row, name) for name in (*_PLAIN_SESSION, "seq")}
         return SessionRecord(**values, plan=plan, sealed=sealed)
+
+    def plan(self, session_id: str, text: str) -> Mapping[str, Any]:
+        """The plan of a session, as its column holds it."""
+        return self._sealer("sessions", session_id).read(text)[0]
 
     def _sealer(self, kind: str, name: str) -> Sealer:
         return self.store.sealer(kind, name)

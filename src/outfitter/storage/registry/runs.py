@@ -68,19 +68,20 @@ class Runs:
         agent: str | None = None,
         states: Collection[RunState] = (),
         session_id: str | None = None,
-        before: int | None = None,
+        last: int | None = None,
         limit: int = 100,
+        oldest_first: bool = False,
     ) -> tuple[RunRecord, ...]:
-        """Runs, newest first; ``before`` is the ``seq`` of the last one of the page before."""
-        asked = select(runs).order_by(runs.c.seq.desc()).limit(limit)
+        """Runs, newest first or oldest first; ``last`` is the ``seq`` of the last one of the page before."""
+        asked = select(runs).order_by(runs.c.seq if oldest_first else runs.c.seq.desc()).limit(limit)
         if agent is not None:
             asked = asked.where(runs.c.agent_name == agent)
         if states:
             asked = asked.where(runs.c.state.in_(sorted(states)))
         if session_id is not None:
             asked = asked.where(runs.c.session_id == session_id)
-        if before is not None:
-            asked = asked.where(runs.c.seq < before)
+        if last is not None:
+            asked = asked.where(runs.c.seq > last if oldest_first else runs.c.seq < last)
         return await self._rows.runs(asked)
 
     async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
@@ -128,7 +129,7 @@ class Runs:
     async def sessions(
         self, *, agent: str | None = None, state: RunState | None = None, before: int | None = None, limit: int = 100
     ) -> tuple[SessionRecord, ...]:
-        """Sessions, newest first; ``before`` as in ``list``."""
+        """Sessions, newest first; ``before`` is the ``seq`` of the last one of the page before."""
         asked = select(sessions).order_by(sessions.c.seq.desc()).limit(limit)
         if agent is not None:
             asked = asked.where(sessions.c.agent == agent)

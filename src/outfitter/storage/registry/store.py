@@ -80,13 +80,10 @@ class Store:
 
     async def move(self, turn: Turn, counter: Counter, by: int = 1) -> int:
         """Move another number in the same turn; what it was. ``runs`` is taken first: nobody waits in a circle."""
-        before = turn.others.get(counter)
-        if before is None:
-            before = await _read(turn.connection, counter)
-        turn.others[counter] = before + by
-        moved = update(counters).where(counters.c.name == counter).values(value=before + by)
-        await turn.connection.execute(moved)
-        return before
+        moved = update(counters).where(counters.c.name == counter).values(value=counters.c.value + by)
+        now = int((await turn.connection.execute(moved.returning(counters.c.value))).scalar_one())
+        turn.others[counter] = now
+        return now - by
 
     @asynccontextmanager
     async def _queued(self, counter: Counter) -> AsyncGenerator[None]:

@@ -100,6 +100,7 @@ runners = Table(
     Column("capacity", Integer, nullable=False),
     Column("running", Text, nullable=False),
     Column("executors", Text, nullable=False),
+    Column("subject", Text),
 )
 sessions = Table(
     "sessions",
@@ -115,6 +116,7 @@ sessions = Table(
     Column("plan", Text, nullable=False),
     Index("sessions_by_parent", "parent_id", "seq"),
     Index("sessions_by_agent", "agent", "seq"),
+    Index("sessions_by_run", "run_id"),
     sqlite_autoincrement=True,
 )
 api_tokens = Table(
@@ -132,6 +134,7 @@ api_tokens = Table(
     Column("expires_at", Text),
     Column("revoked_at", Text),
     Column("last_used_at", Text),
+    Index("api_tokens_by_run", "run_id"),
 )
 events = Table(
     "events",

@@ -9,20 +9,26 @@ from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from outfitter.errors import AlreadyExists
 from outfitter.storage.registry.store import Store, Turn
-from outfitter.storage.registry.tables import api_tokens, counters
+from outfitter.storage.registry.tables import api_tokens, counters, runners
 from outfitter.storage.registry.values import TokenRecord
 from outfitter.storage.registry.watching import Watch
 
 _KEPT = timedelta(days=1)
 """How long the ended token of a run is remembered: there is one for every attempt."""
+_SWEEP = 64
 _SHOWN = timedelta(days=30)
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 """How moments are written: texts that sort."""
+
+
+def subject_of(token_id: str) -> str:
+    """How the holder of a token is called; nobody whom an identity provider knows is called so."""
+    return f"token:{token_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +50,29 @@ class ApiTokens:
         await _add(turn, record)
 
     async def end_in(self, turn: Turn, run_id: str) -> None:
-        """Take every token of a run back, in the turn of another writer; those of runs that ended long ago go."""
+        """Take every token of a run back, in the turn of another writer; at times those of long ended runs go."""
         now = self._store.now()
         mine = update(api_tokens).where(api_tokens.c.run_id == run_id, api_tokens.c.revoked_at.is_(None))
         ended = (await turn.connection.execute(mine.values(revoked_at=now))).rowcount
-        if ended:
+        if not ended:
+            return
+        if await self._store.move(turn, "tokens") % _SWEEP < 2:  # noqa: PLR2004 - begin and end move it, so two of them
             old = (datetime.fromisoformat(now) - _KEPT).strftime(TIME)
             over = (api_tokens.c.run_id.is_not(None), api_tokens.c.revoked_at < old)
             await turn.connection.execute(delete(api_tokens).where(*over))
-            await self._store.move(turn, "tokens")
 
     async def all(self) -> tuple[TokenRecord, ...]:
-        """Every token that holds or has ended in the last month, oldest first: what is read often stays small."""
+        """Every token that holds or has ended in the last month, oldest first."""
+        return await self._found()
+
+    async def known(self) -> tuple[TokenRecord, ...]:
+        """The same without those of runs that have ended: there is one for every run, and this is read often."""
+        return await self._found(or_(api_tokens.c.run_id.is_(None), api_tokens.c.revoked_at.is_(None)))
+
+    async def _found(self, *which: ColumnElement[bool]) -> tuple[TokenRecord, ...]:
         old = (datetime.fromisoformat(self._store.now()) - _SHOWN).strftime(TIME)
         recent = (or_(end.is_(None), end > old) for end in (api_tokens.c.revoked_at, api_tokens.c.expires_at))
-        asked = select(api_tokens).where(*recent).order_by(api_tokens.c.created_at, api_tokens.c.id)
+        asked = select(api_tokens).where(*recent, *which).order_by(api_tokens.c.created_at, api_tokens.c.id)
         async with self._store.reading() as connection:
             return tuple(TokenRecord(**row) for row in (await connection.execute(asked)).mappings().all())
 
@@ -67,6 +81,9 @@ class ApiTokens:
         mine = update(api_tokens).where(api_tokens.c.id == token_id, api_tokens.c.revoked_at.is_(None))
         async with self._store.writing("tokens") as turn:
             done = await turn.connection.execute(mine.values(revoked_at=self._store.now()))
+            # A runner for whom it spoke is free for whoever comes with another.
+            free = update(runners).where(runners.c.subject == subject_of(token_id))
+            await turn.connection.execute(free.values(subject=None))
             turn.moved = bool(done.rowcount)
         return turn.moved
 

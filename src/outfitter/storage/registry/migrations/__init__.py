@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-VERSIONS = ("0001", "0002", "0003", "0004")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005")
 VERSION_TABLE = "outfitter_version"
 
 __all__ = ["VERSIONS", "VERSION_TABLE"]
