@@ -120,7 +120,7 @@ async def test_two_runners_on_one_postgresql_share_runs_and_execute_none_twice(
             ended = [await one.end_of(run_id) for run_id in runs]
             assert await blue.stop() == 0, blue.log()
             assert await green.stop() == 0, green.log()
-        assert {run["state"] for run in ended} == {"done"}
+        assert {run["state"] for run in ended} == {"done"}, [run for run in ended if run["state"] != "done"]
         assert Counter(lines_of(done)) == Counter(runs)
         assert {run["owner"] for run in ended} == {"blue", "green"}
         assert {run["attempt"] for run in ended} == {1}
@@ -166,7 +166,7 @@ async def test_no_more_runs_of_an_agent_go_on_at_a_time_than_it_says(tmp_path: P
         runs = [await one.run("count 5 0.1", agent) for agent in ("narrow",) * 6 + ("wide",) * 6]
         with one.runner("--concurrency", "5"):
             ended = [await one.end_of(run_id) for run_id in runs]
-        assert {run["state"] for run in ended} == {"done"}
+        assert {run["state"] for run in ended} == {"done"}, [run for run in ended if run["state"] != "done"]
         for agent, most in (("narrow", 2), ("wide", 5)):
             spans = [(run["started_at"], run["ended_at"]) for run in ended if run["agent_name"] == agent]
             assert max(sum(start <= at < end for start, end in spans) for at, _ in spans) <= most
