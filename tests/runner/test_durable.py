@@ -114,7 +114,7 @@ async def test_two_runners_on_one_postgresql_share_runs_and_execute_none_twice(
     done = tmp_path / "noted"
     async with team(tmp_path) as one:
         await one.agent()
-        runs = [await one.run(f"note {done} 0.2") for _ in range(40)]
+        runs = [await one.run(f"note {done} 0.02") for _ in range(200)]
         shared = ("--database", postgres_url, "--concurrency", "3")
         with one.runner(*shared, name="blue") as blue, one.runner(*shared, name="green") as green:
             ended = [await one.end_of(run_id) for run_id in runs]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outfitter.errors import Conflict, Invalid, Unavailable
+from outfitter.errors import Conflict, Invalid, TooManyEvents, Unavailable
 from outfitter.runner import Outbox, event_data, harmless, result_value
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +30,8 @@ class Post:
     """How often events are taken, and the sender does not hear of it."""
     attempt: int = 1
     largest: int = 0
+    most: int | None = None
+    """How many are kept."""
     refused: tuple[int, ...] = ()
     """The numbers of events that are no good."""
 
@@ -40,6 +42,8 @@ class Post:
             raise Unavailable("away")
         if attempt != self.attempt or first > len(self.taken) + 1:
             raise Conflict("stale, or a gap")
+        if self.most is not None and first - 1 + len(events) > self.most:
+            raise TooManyEvents("enough was told")
         body = msgspec.json.encode(events)
         if any(event["data"].get("n") in self.refused for event in msgspec.json.decode(body)):
             raise Invalid("one of them is no good")
@@ -191,3 +195,16 @@ def test_what_a_terminal_would_obey_is_written_out_and_other_writing_stays() -> 
     assert len(msgspec.json.encode(result_value("é" * 3_000_000))) <= 1024 * 1024 + 200
     assert len(msgspec.json.encode(result_value({"many": ["x" * 100] * 50_000}))) <= 1024 * 1024 + 200
     assert len(msgspec.json.encode(result_value("\\" * 1_000_000))) <= 1024 * 1024 + 200
+
+
+async def test_a_run_that_has_told_enough_goes_on_unheard(tmp_path: Path) -> None:
+    box, post = Outbox.open(tmp_path / "run-1.events", "run-1"), Post(most=10)
+    put_all(box, range(8))
+    await box.drain(post, 1)
+    put_all(box, range(8, 20))
+    await box.drain(post, 1)
+    put_all(box, range(20, 30))
+    await box.drain(post, 1)
+    assert box.is_sent
+    assert post.numbers == list(range(8))
+    box.close()

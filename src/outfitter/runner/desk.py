@@ -19,7 +19,16 @@ import anyio
 import msgspec
 
 from outfitter.basics import Secret
-from outfitter.errors import Conflict, Forbidden, Invalid, NeedsToken, NotFound, OutfitterError, Unavailable
+from outfitter.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NeedsToken,
+    NotFound,
+    OutfitterError,
+    TooManyEvents,
+    Unavailable,
+)
 from outfitter.runner.credentials import SignIn
 from outfitter.runner.orders import Beat, Ended, News, RunnerShown, RunShown, WorkOrder
 from outfitter.upstream import EventParser
@@ -243,6 +252,8 @@ def _error_of(status: int, content: bytes) -> OutfitterError:
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
         told = msgspec.json.decode(content, type=dict[str, Any])
     kind = Unavailable if status >= _SERVER_FAULT or status == _BUSY else _BRANCHES.get(status, Invalid)
+    if told.get("code") == TooManyEvents.code:
+        kind = TooManyEvents
     message = str(told.get("detail") or f"the coordinator answered with status {status}")
     return kind(message, where=str(told.get("where", "")), hint=str(told.get("hint", "")))
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import anyio
 import msgspec
 
-from outfitter.errors import Invalid, StorageUnavailable
+from outfitter.errors import Invalid, StorageUnavailable, TooManyEvents
 from outfitter.runner.desk import patiently
 from outfitter.runner.texts import MOST_ERROR, cut, event_data, event_type
 
@@ -126,6 +126,9 @@ class Outbox:
             lines = self._batch()
             try:
                 await self._send(sender, attempt, lines, [msgspec.Raw(line) for line in lines])
+            except TooManyEvents as error:  # the run goes on, and is not heard of any more until its end
+                _log.warning("no more events of run %s are sent: %s", self.run_id, error)
+                self._is_full, self._sent_bytes = True, self._size
             except Invalid:  # one of them; the others are not lost with it
                 for line in lines:
                     await self._send_alone(sender, attempt, line)
