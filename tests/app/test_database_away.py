@@ -92,6 +92,24 @@ async def test_the_gateway_goes_on_without_its_database_and_starts_without_it(
             await up.stop()
 
 
+async def test_what_changed_just_before_the_end_is_known_to_a_start_without_the_database(
+    tmp_path: Path, own_postgres: Postgres
+) -> None:
+    place = Place(tmp_path, {"OUTFITTER_DATABASE": own_postgres.url()})
+    async with serve_http(Script("x")) as served:
+        place.write_catalog(served.url)
+        async with place.up() as up:
+            admin = up.token
+            assert (await up.api("POST", "/agents", AGENT))[0] == 201
+            status, issued, _ = await up.api("POST", "/tokens", {"role": "agent", "agent": "b"})
+            assert status == 201, issued
+            await up.stop()
+        own_postgres.stop()
+        async with place.up(token=admin) as up:
+            assert (await up.tools("b", issued["token"]))[0] == 200
+            await up.stop()
+
+
 async def test_a_snapshot_of_another_day_is_used_only_when_the_database_does_not_answer(
     tmp_path: Path, own_postgres: Postgres
 ) -> None:

@@ -30,6 +30,7 @@ CODES = {
     "SsrfBlocked": "ssrf_blocked",
     "UnknownRun": "unknown_run",
     "UnknownSession": "unknown_session",
+    "TooManyEvents": "too_many_events",
     "Forbidden": "forbidden",
     "InternalHeader": "internal_header",
     "Invalid": "invalid",

@@ -215,6 +215,9 @@ class Service:
             if self._desk is not None:
                 await self._desk.closing.wait()
             tasks.cancel_scope.cancel()
+        if self._changed.is_set():
+            with anyio.move_on_after(_FIRST_WAIT):
+                await self._keep_one(database, coordinator, access)
 
     async def _take_folder(
         self, folder: CatalogFolder, take: Callable[[Catalog], Awaitable[None]], *, is_new: bool
@@ -273,13 +276,23 @@ class Service:
             while True:
                 await self._changed.wait()
                 await anyio.sleep(_GATHER_SECONDS)
-                self._changed = anyio.Event()
-                try:
-                    self.snapshot = await self._shoot(database, coordinator, access)
-                    if self.is_first:
-                        await self._save()
-                except StorageUnavailable as error:
-                    _log.warning("the snapshot of the registry is not kept: %s", error)
+                if not await self._keep_one(database, coordinator, access):
+                    await anyio.sleep(_MOST_WAIT)
+
+    async def _keep_one(self, database: Database, coordinator: Coordinator, access: Access) -> bool:
+        """Whether what has changed is in the snapshot now; what is not stays to be done."""
+        self._changed, is_kept = anyio.Event(), False
+        try:
+            self.snapshot = await self._shoot(database, coordinator, access)
+            if self.is_first:
+                await self._save()
+            is_kept = True
+        except StorageUnavailable as error:
+            _log.warning("the snapshot of the registry is not kept: %s", error)
+        finally:
+            if not is_kept:
+                self._changed.set()
+        return is_kept
 
     async def _hear_tokens(self, database: Database, access: Access) -> None:
         async for generation in database.tokens.follow():

@@ -46,15 +46,18 @@ def end_orphans() -> int:
 
 
 def _end(is_meant: Callable[[_Found], bool]) -> int:
-    """Kill what is meant until nothing of it is left: a process may start others while it is looked for."""
-    ended: set[int] = set()
+    """Kill what is meant until nothing of it is left: a process may start others while it is looked for.
+
+    One that is dying has lost its marks before it is gone, so it is waited for by its name.
+    """
+    ended: set[str] = set()
     for _ in range(_ROUNDS):
         meant = [found for found in _marked() if is_meant(found)]
-        if not meant:
+        if not meant and not any(map(_is_alive, ended)):
             break
         for found in meant:
+            ended.add(_name_of(found.pid) or str(found.pid))
             _kill(found)
-            ended.add(found.pid)
         time.sleep(_ROUND_SECONDS)
     return len(ended)
 
