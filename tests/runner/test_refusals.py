@@ -30,7 +30,7 @@ async def test_a_result_that_is_refused_makes_the_run_fail(tmp_path: Path) -> No
             run = await one.end_of(run_id)
             assert "Traceback" not in runner.log()
         assert (run["state"], run["error"]["code"], run["attempt"]) == ("failed", "result_refused", 1)
-        assert "refused with 422" in run["error"]["message"]
+        assert "status 422" in run["error"]["message"]
         assert lines_of(tmp_path / "noted") == [run_id]
 
 

@@ -16,6 +16,7 @@ from outfitter.formats.agents import (
 from outfitter.formats.document import read_document
 from outfitter.formats.executors import write_executor
 from outfitter.formats.migrate import Migration, Move, migrate
+from outfitter.formats.problems import read_problem
 from outfitter.formats.servers import read_entry, write_entry
 from outfitter.formats.squad import read_squad, write_squad
 from outfitter.formats.text import MAX_BYTES, Syntax, line_of, lines_of, parse_text, pointer, render_text
@@ -43,6 +44,7 @@ __all__ = [
     "read_client",
     "read_document",
     "read_entry",
+    "read_problem",
     "read_run",
     "read_squad",
     "render_text",

@@ -10,7 +10,6 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import aiohttp
 import anyio
 import msgspec
 
@@ -87,7 +86,7 @@ class Hearing:
             await self._wanted.wait()
             try:
                 await self._follow()
-            except (OutfitterError, aiohttp.ClientError, OSError):
+            except OutfitterError:
                 await anyio.sleep(_PAUSE)
             if not self._ears:
                 self._wanted = anyio.Event()

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import aiohttp
 import anyio
 
 from outfitter.basics import the_one_in
@@ -23,9 +22,9 @@ from outfitter.runner.orchestrator.family import Family
 from outfitter.runner.orchestrator.hearing import Hearing
 from outfitter.runner.orchestrator.ledger import Ledger
 from outfitter.runner.orchestrator.runs import Runs
+from outfitter.runner.rest import RestClient
 
 LEDGER = "callbacks.sqlite"
-_ANSWER_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +75,9 @@ async def _open(
 ) -> AsyncGenerator[Callable[[str, str], str]]:
     from outfitter.runner.orchestrator.server import serving  # the SDK takes a second to load
 
-    timeout = aiohttp.ClientTimeout(total=_ANSWER_SECONDS)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()) as http,
-            anyio.create_task_group() as group,
-        ):
-            client = CoordinatorClient(options.coordinator.rstrip("/"), tokens, http, options.patience)
+        async with RestClient(options.coordinator.rstrip("/"), tokens) as rest, anyio.create_task_group() as group:
+            client = CoordinatorClient(rest, options.patience)
             hearing, family = Hearing(client), Family(client)
             runs = Runs(client, hearing)
             callbacks = Callbacks(Ledger(options.state / LEDGER), runs, family, hearing, group)
