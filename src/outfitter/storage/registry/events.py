@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from outfitter.storage.registry.store import Store, Turn
 from outfitter.storage.registry.tables import events
@@ -15,6 +15,8 @@ from outfitter.storage.registry.values import EventRecord
 from outfitter.storage.registry.watching import Watch
 
 _SWEEP = 256
+_ADD = insert(events)
+_AFTER = select(events).where(events.c.seq > bindparam("last")).order_by(events.c.seq).limit(bindparam("most"))
 Told: TypeAlias = tuple[str, str, Mapping[str, Any]]
 """What happened, to what, and what there is to say: kind, subject, data."""
 
@@ -51,7 +53,7 @@ class Events:
             {"seq": first + place, "at": at, "kind": kind, "subject": subject, "data": json.dumps(data)}
             for place, (kind, subject, data) in enumerate(told)
         ]
-        await turn.connection.execute(insert(events), rows)
+        await turn.connection.execute(_ADD, rows)
         seq = first + len(rows) - 1
         if seq // _SWEEP != (first - 1) // _SWEEP:
             await turn.connection.execute(delete(events).where(events.c.seq <= seq - self._kept))
@@ -59,9 +61,8 @@ class Events:
 
     async def after(self, seq: int, limit: int = 100) -> tuple[EventRecord, ...]:
         """The events after a number, oldest first."""
-        asked = select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(limit)
         async with self._store.reading() as connection:
-            rows = (await connection.execute(asked)).all()
+            rows = (await connection.execute(_AFTER, {"last": seq, "most": limit})).all()
         return tuple(EventRecord(row.seq, row.at, row.kind, row.subject, json.loads(row.data)) for row in rows)
 
     async def span(self) -> tuple[int, int]:

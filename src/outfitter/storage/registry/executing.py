@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sqlalchemy import func, insert, or_, select
+from sqlalchemy import bindparam, func, insert, or_, select
 
 from outfitter.errors import Conflict, TooManyEvents, UnknownRun
 from outfitter.storage.registry.events import Events, Told
@@ -29,6 +29,19 @@ TellEvents: TypeAlias = Callable[[RunRecord, Sequence[RunEvent]], Told]
 MOST_EVENTS = 100_000
 """How many events of one run are kept."""
 _GOING_ON: frozenset[RunState] = frozenset({"running", "stopping"})
+_RUN = runs.c.id == bindparam("run")
+_REVISION = select(counters.c.value).where(counters.c.name == "revision").scalar_subquery()
+_LOOK = (
+    select(runs, sessions.c.plan, _REVISION)
+    .select_from(runs.outerjoin(sessions, sessions.c.id == runs.c.session_id))
+    .where(_RUN)
+)
+_OWNER, _OTHER = runners.alias("owner_runner"), runners.alias("other_runner")
+_ENDS = [one.c[name].label(f"{one.name}_{name}") for one in (_OWNER, _OTHER) for name in ("last_seen", "subject")]
+_BY_OWNER = runs.outerjoin(_OWNER, _OWNER.c.id == runs.c.owner)
+_KNOWN = select(runs, *_ENDS).select_from(_BY_OWNER.outerjoin(_OTHER, _OTHER.c.id == bindparam("asking"))).where(_RUN)
+_LAST = select(func.max(run_events.c.seq)).where(run_events.c.run_id == bindparam("run"))
+_ADD = insert(run_events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +110,8 @@ class Executing:
 
     async def look(self, run_id: str) -> Looked | None:
         """What is to be known before a run is begun, in one statement; None when there is no such run."""
-        newest = select(counters.c.value).where(counters.c.name == "revision").scalar_subquery()
-        joined = runs.outerjoin(sessions, sessions.c.id == runs.c.session_id)
-        asked = select(runs, sessions.c.plan, newest).select_from(joined).where(runs.c.id == run_id)
         async with self._store.reading() as connection:
-            row = (await connection.execute(asked)).one_or_none()
+            row = (await connection.execute(_LOOK, {"run": run_id})).one_or_none()
         if row is None:
             return None
         *_, plan, revision = row
@@ -151,8 +161,7 @@ class Executing:
         first = told.first
         async with self._store.writing("runs") as turn:
             run = _checked(await self._known(turn, run_id), told.attempt, speaker)
-            asked = select(func.max(run_events.c.seq)).where(run_events.c.run_id == run_id)
-            last = int((await turn.connection.execute(asked)).scalar_one() or 0)
+            last = int((await turn.connection.execute(_LAST, {"run": run_id})).scalar_one() or 0)
             if first > last + 1:
                 hint = f"send them again from number {last + 1} on"
                 raise Conflict(f"events {last + 1} to {first - 1} are missing", where=f"runs/{run_id}", hint=hint)
@@ -208,15 +217,11 @@ class Executing:
             for event in new
         ]
         if rows:
-            await turn.connection.execute(insert(run_events), rows)
+            await turn.connection.execute(_ADD, rows)
 
     async def _known(self, turn: Turn, run_id: str, asking: str | None = None) -> _Known:
         """The run with its owner and with the runner that asks, in one statement; UnknownRun when there is none."""
-        owner, other = runners.alias("owner_runner"), runners.alias("other_runner")
-        ends = [one.c[name].label(f"{one.name}_{name}") for one in (owner, other) for name in ("last_seen", "subject")]
-        joined = runs.outerjoin(owner, owner.c.id == runs.c.owner).outerjoin(other, other.c.id == asking)
-        asked = select(runs, *ends).select_from(joined).where(runs.c.id == run_id)
-        row = (await turn.connection.execute(asked)).one_or_none()
+        row = (await turn.connection.execute(_KNOWN, {"run": run_id, "asking": asking})).one_or_none()
         if row is None:
             raise UnknownRun("there is no such run", where=f"runs/{run_id}")
         *_, owner_seen, owner_subject, seen, subject = row

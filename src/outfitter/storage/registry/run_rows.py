@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, Select, select, update
+from sqlalchemy import Row, Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from outfitter.errors import UnknownRun
@@ -23,6 +23,9 @@ _PLAIN_RUN = (
     "id", "type", "agent_name", "session_id", "parent_session_id", "state", "created_at", "created_by", "started_at",
     "ended_at", "owner", "attempt", "holder",
 )  # fmt: skip
+_KNOWN = select(runs).where(runs.c.id == bindparam("run"))
+_MOVE = update(runs).where(runs.c.id == bindparam("run")).returning(runs)
+_MOVE_SESSION = update(sessions).where(sessions.c.run_id == bindparam("run"))
 _PLAIN_SESSION = ("id", "parent_id", "agent", "run_id", "state", "created_at", "ended_at")
 
 
@@ -44,7 +47,7 @@ class RunRows:
 
     async def known(self, connection: AsyncConnection, run_id: str) -> RunRecord:
         """The run of this id, as a transaction sees it; UnknownRun when there is none."""
-        row = (await connection.execute(select(runs).where(runs.c.id == run_id))).one_or_none()
+        row = (await connection.execute(_KNOWN, {"run": run_id})).one_or_none()
         if row is None:
             raise UnknownRun("there is no such run", where=f"runs/{run_id}")
         return self.run(row)
@@ -52,10 +55,9 @@ class RunRows:
     async def move(self, turn: Turn, run_id: str, state: RunState, values: dict[str, Any]) -> RunRecord:
         """The run and its session in another state; when it ends, the time is noted."""
         ended = {"ended_at": self.store.now()} if state in ENDED else {}
-        moved = {"state": state} | ended
-        mine = update(runs).where(runs.c.id == run_id).values(values | moved).returning(runs)
-        row = (await turn.connection.execute(mine)).one()
-        await turn.connection.execute(update(sessions).where(sessions.c.run_id == run_id).values(moved))
+        moved = {"run": run_id, "state": state} | ended
+        row = (await turn.connection.execute(_MOVE, values | moved)).one()
+        await turn.connection.execute(_MOVE_SESSION, moved)
         turn.moved = True
         return self.run(row)
 

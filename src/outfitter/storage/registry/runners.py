@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from outfitter.errors import Conflict
 from outfitter.storage.registry.store import Store, Turn
@@ -22,6 +22,7 @@ from outfitter.storage.registry.values import ENDED, RunnerRecord
 _REMEMBERED = timedelta(days=7)
 """How long a runner is listed that is not heard of any more: some have another name at every start."""
 _AT_ONCE = 500
+_TOUCH = update(runners).where(runners.c.id == bindparam("runner"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Runners:
                 raise Conflict(f"runner '{runner}' is somebody else's", where=f"runners/{runner}", hint=hint)
             if is_other or seen.subject is None:
                 news["subject"] = speaker.subject or None
-            await turn.connection.execute(update(runners).where(runners.c.id == runner).values(news))
+            await turn.connection.execute(_TOUCH, {"runner": runner} | news)
             return
         old = (datetime.fromisoformat(now) - _REMEMBERED).strftime(TIME)
         await turn.connection.execute(delete(runners).where(runners.c.last_seen < old))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import anyio
-from sqlalchemy import select, text, update
+from sqlalchemy import bindparam, select, text, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -29,6 +29,12 @@ from outfitter.storage.registry.tables import counters
 Counter = Literal["revision", "tokens", "events", "runs"]
 COUNTERS: tuple[Counter, ...] = ("revision", "tokens", "events", "runs")
 CHANNEL: Final = "outfitter_registry"
+# Statements of every turn: built once, for SQLAlchemy takes longer to build one than SQLite to execute it.
+_MINE = counters.c.name == bindparam("counter")
+_TAKE = select(counters.c.value).where(_MINE).with_for_update()
+_ADD = update(counters).where(_MINE).values(value=counters.c.value + bindparam("by")).returning(counters.c.value)
+_SET = update(counters).where(_MINE).values(value=bindparam("now"))
+_NOTIFY = text("SELECT pg_notify(:channel, '')")
 
 
 @dataclass(slots=True)
@@ -49,14 +55,14 @@ class Store:
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
         """A connection that sees one state of the database. Short and bounded: it is not broken off half way."""
-        with translated(self.address.shown), anyio.CancelScope(shield=True):
+        with _translated(self.address), anyio.CancelScope(shield=True):
             async with self.engine.connect() as connection:
                 yield connection
 
     @asynccontextmanager
     async def writing(self, counter: Counter) -> AsyncGenerator[Turn]:
         """The turn of one writer. Who waits for it may give up; once it has begun it is not broken off half way."""
-        with translated(self.address.shown):
+        with _translated(self.address):
             async with self._queued(counter), self._begun(counter) as turn:
                 yield turn
         if turn.moved:
@@ -80,8 +86,7 @@ class Store:
 
     async def move(self, turn: Turn, counter: Counter, by: int = 1) -> int:
         """Move another number in the same turn; what it was. ``runs`` is taken first: nobody waits in a circle."""
-        moved = update(counters).where(counters.c.name == counter).values(value=counters.c.value + by)
-        now = int((await turn.connection.execute(moved.returning(counters.c.value))).scalar_one())
+        now = int((await turn.connection.execute(_ADD, {"counter": counter, "by": by})).scalar_one())
         turn.others[counter] = now
         return now - by
 
@@ -106,10 +111,9 @@ class Store:
     async def _number(self, turn: Turn) -> None:
         """Move the number if anything was written, and tell the other processes, all in the same transaction."""
         if turn.moved:
-            moved = update(counters).where(counters.c.name == turn.counter).values(value=turn.value + 1)
-            await turn.connection.execute(moved)
+            await turn.connection.execute(_SET, {"counter": turn.counter, "now": turn.value + 1})
         if (turn.moved or turn.others) and not self.address.is_sqlite:
-            await turn.connection.execute(text("SELECT pg_notify(:channel, '')"), {"channel": CHANNEL})
+            await turn.connection.execute(_NOTIFY, {"channel": CHANNEL})
 
 
 @dataclass(slots=True)
@@ -126,19 +130,18 @@ class Turn:
 
 async def _read(connection: AsyncConnection, counter: Counter) -> int:
     """A number, which nobody else moves before this transaction ends."""
-    asked = select(counters.c.value).where(counters.c.name == counter).with_for_update()
-    return int((await connection.execute(asked)).scalar_one())
+    return int((await connection.execute(_TAKE, {"counter": counter})).scalar_one())
 
 
 @contextmanager
-def translated(where: str) -> Generator[None]:
+def _translated(address: Address) -> Generator[None]:
     """Turn what the drivers raise into StorageUnavailable, without a word of what was written."""
     try:
         yield
     except PoolTimeout:
-        raise _busy(where) from None
+        raise _busy(address.shown) from None
     except DBAPIError as error:
-        raise told(error.orig or error, where) from None
+        raise told(error.orig or error, address.shown) from None
 
 
 def told(error: BaseException, where: str) -> StorageUnavailable:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, delete, insert, or_, select, update
+from sqlalchemy import Select, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from outfitter.errors import AlreadyExists
@@ -24,6 +25,15 @@ _SWEEP = 64
 _SHOWN = timedelta(days=30)
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 """How moments are written: texts that sort."""
+_HOLDS = api_tokens.c.revoked_at.is_(None)
+_RECENT = (or_(end.is_(None), end > bindparam("old")) for end in (api_tokens.c.revoked_at, api_tokens.c.expires_at))
+_FIELDS = [api_tokens.c[one.name] for one in fields(TokenRecord)]
+_ALL = select(*_FIELDS).where(*_RECENT).order_by(api_tokens.c.created_at, api_tokens.c.id)
+_KNOWN = _ALL.where(or_(api_tokens.c.run_id.is_(None), _HOLDS))
+_ADD = insert(api_tokens)
+_END = update(api_tokens).where(api_tokens.c.run_id == bindparam("run"), _HOLDS).values(revoked_at=bindparam("now"))
+_FORGET = delete(api_tokens).where(api_tokens.c.run_id.is_not(None), api_tokens.c.revoked_at < bindparam("old"))
+_GENERATION = select(counters.c.value).where(counters.c.name == "tokens")
 
 
 def subject_of(token_id: str) -> str:
@@ -52,33 +62,28 @@ class ApiTokens:
     async def end_in(self, turn: Turn, run_id: str) -> None:
         """Take every token of a run back, in the turn of another writer; at times those of long ended runs go."""
         now = self._store.now()
-        mine = update(api_tokens).where(api_tokens.c.run_id == run_id, api_tokens.c.revoked_at.is_(None))
-        ended = (await turn.connection.execute(mine.values(revoked_at=now))).rowcount
-        if not ended:
+        if not (await turn.connection.execute(_END, {"run": run_id, "now": now})).rowcount:
             return
         if await self._store.move(turn, "tokens") % _SWEEP < 2:  # noqa: PLR2004 - begin and end move it, so two of them
             old = (datetime.fromisoformat(now) - _KEPT).strftime(TIME)
-            over = (api_tokens.c.run_id.is_not(None), api_tokens.c.revoked_at < old)
-            await turn.connection.execute(delete(api_tokens).where(*over))
+            await turn.connection.execute(_FORGET, {"old": old})
 
     async def all(self) -> tuple[TokenRecord, ...]:
         """Every token that holds or has ended in the last month, oldest first."""
-        return await self._found()
+        return await self._found(_ALL)
 
     async def known(self) -> tuple[TokenRecord, ...]:
         """The same without those of runs that have ended: there is one for every run, and this is read often."""
-        return await self._found(or_(api_tokens.c.run_id.is_(None), api_tokens.c.revoked_at.is_(None)))
+        return await self._found(_KNOWN)
 
-    async def _found(self, *which: ColumnElement[bool]) -> tuple[TokenRecord, ...]:
+    async def _found(self, asked: Select[Any]) -> tuple[TokenRecord, ...]:
         old = (datetime.fromisoformat(self._store.now()) - _SHOWN).strftime(TIME)
-        recent = (or_(end.is_(None), end > old) for end in (api_tokens.c.revoked_at, api_tokens.c.expires_at))
-        asked = select(api_tokens).where(*recent, *which).order_by(api_tokens.c.created_at, api_tokens.c.id)
         async with self._store.reading() as connection:
-            return tuple(TokenRecord(**row) for row in (await connection.execute(asked)).mappings().all())
+            return tuple(TokenRecord(*row) for row in (await connection.execute(asked, {"old": old})).all())
 
     async def revoke(self, token_id: str) -> bool:
         """Take a token back from now on; False when there is none of this id that is not revoked yet."""
-        mine = update(api_tokens).where(api_tokens.c.id == token_id, api_tokens.c.revoked_at.is_(None))
+        mine = update(api_tokens).where(api_tokens.c.id == token_id, _HOLDS)
         async with self._store.writing("tokens") as turn:
             done = await turn.connection.execute(mine.values(revoked_at=self._store.now()))
             # A runner for whom it spoke is free for whoever comes with another.
@@ -97,8 +102,7 @@ class ApiTokens:
     async def generation(self) -> int:
         """A number that moves with every token that is added or revoked."""
         async with self._store.reading() as connection:
-            asked = select(counters.c.value).where(counters.c.name == "tokens")
-            return int((await connection.execute(asked)).scalar_one())
+            return int((await connection.execute(_GENERATION)).scalar_one())
 
     def follow(self) -> AsyncGenerator[int]:
         """The present generation at once, then the newest one whenever it has moved, by whichever process."""
@@ -107,6 +111,6 @@ class ApiTokens:
 
 async def _add(turn: Turn, record: TokenRecord) -> None:
     try:
-        await turn.connection.execute(insert(api_tokens).values(asdict(record)))
+        await turn.connection.execute(_ADD, asdict(record))
     except IntegrityError:
         raise AlreadyExists("a token of this id exists", where=f"tokens/{record.id}") from None
