@@ -9,6 +9,9 @@ SERVERS := $(VENV)/servers/.ready
 # The one pin of uv stands in pyproject.toml.
 UV := $(shell sed -n 's/^ *"\(uv==[0-9.]*\)",$$/\1/p' pyproject.toml)
 
+# Half as many test workers again as there are cores: many tests wait for a program or a server.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)')
+
 # Work in this folder's environment, with the Python chosen above, whatever the caller's shell says.
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 export UV_PYTHON := $(CURDIR)/$(BIN)/python
@@ -32,7 +35,7 @@ up: $(READY) ## write the demo catalog and explain what each demo agent gets
 servers: $(SERVERS) ## install the real MCP servers that the tests talk to
 
 test: $(SERVERS) ## run every test
-	@$(BIN)/pytest -n auto
+	@$(BIN)/pytest -n $(WORKERS)
 
 check: $(READY) ## run every gate that is not a test: lint, format, types, import contracts
 	@$(BIN)/ruff check
