@@ -22,7 +22,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers up test check bench soak corpus conformance fmt clean
+.PHONY: help setup servers browser up test check bench soak corpus conformance fmt clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1\t\2/p' Makefile | expand -t 20
@@ -34,8 +34,13 @@ up: $(READY) ## write the demo catalog and explain what each demo agent gets
 
 servers: $(SERVERS) ## install the real MCP servers that the tests talk to
 
-test: $(SERVERS) ## run every test
+test: $(SERVERS) browser ## run every test
 	@$(BIN)/pytest -n $(WORKERS)
+
+browser: ## install the browser that the tests of the dashboard use, where it is missing and can be had
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get install -qq -y --no-install-recommends chromium || { apt-get -qq update && apt-get install -qq -y --no-install-recommends chromium; }; } >/dev/null 2>&1; } || \
+		echo "There is no chromium here: the tests of the dashboard in a browser are skipped." >&2
 
 check: $(READY) ## run every gate that is not a test: lint, format, types, import contracts
 	@$(BIN)/ruff check

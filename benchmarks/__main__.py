@@ -17,12 +17,13 @@ from benchmarks import (
     bench_resolve,
     bench_runner,
     bench_schemas,
+    bench_squad,
 )
 
 BENCHES = (
     bench_resolve, bench_load, bench_prompt, bench_schemas, bench_import, bench_link, bench_bridge, bench_adapters,
     bench_gateway, bench_gateway_size, bench_api,
-    bench_runner,
+    bench_runner, bench_squad,
 )  # fmt: skip
 
 

@@ -193,7 +193,7 @@ async def test_an_opened_section_brings_its_native_servers() -> None:
     played = await play(CLAUDE, hidden(scripted("demo", "add"), DEAD), *turns, route="native")
     opened, added = played.requests[-1].answers
     assert "Calculate with care." in opened
-    assert opened.endswith("Not connected, so the tools are missing: dead.")
+    assert opened.endswith("Not available now: dead.")
     assert added == '{"sum":3}'
     assert [event.name for event in played.events] == ["open_sections", "demo_add"]
 

@@ -30,7 +30,8 @@ KIT: tuple[Callable[[Candidate], Awaitable[None]], ...] = (
     test_output.test_an_answer_becomes_the_value_that_the_prompt_asks_for,
     test_output.test_an_answer_that_does_not_fit_is_mended_once,
     test_servers.test_two_tools_of_one_name_are_refused_before_the_model_is_asked,
-    test_servers.test_a_prompt_whose_only_server_is_dead_is_not_evaluated,
+    test_servers.test_a_prompt_whose_only_server_is_dead_is_evaluated_without_it_and_says_so,
+    test_servers.test_a_prompt_whose_required_server_is_dead_is_not_evaluated,
     test_servers.test_an_opened_section_is_shown_whole_and_its_tools_are_there_in_the_next_turn,
     test_servers.test_a_required_server_of_an_opened_section_must_be_there,
 )

@@ -126,7 +126,7 @@ async def test_policies_and_hooks_hold_for_servers_that_copilot_connects() -> No
         ("demo_echo", "allow", False),
         ("demo_echo", "allow", False),
     ]
-    assert [event.result.code for event in played.events][-3:] == ["denied", "denied", "tool_error"]
+    assert [event.result.code for event in played.events][-3:] == ["denied", "denied", "upstream_lost"]
 
 
 @pytest.mark.anyio

@@ -112,10 +112,20 @@ async def test_what_stands_in_a_pool_of_yours_is_shared_and_stays_connected(cand
 
 
 @pytest.mark.anyio
-async def test_a_prompt_whose_only_server_is_dead_is_not_evaluated(candidate: Candidate) -> None:
+@pytest.mark.promise("DEGRADE-ALL")
+async def test_a_prompt_whose_only_server_is_dead_is_evaluated_without_it_and_says_so(candidate: Candidate) -> None:
+    dead = replace(DEAD, fallback="use the `gh` CLI")
+    async with quick_pool() as pool:
+        played = await play(candidate, prompt_of(mcps=[dead]), ModelSays("ok"), pool=pool)
+    assert played.response.text == "ok"
+    assert "Not available now: dead. Instead of 'dead': use the `gh` CLI." in played.requests[0].text
+
+
+@pytest.mark.anyio
+async def test_a_prompt_whose_required_server_is_dead_is_not_evaluated(candidate: Candidate) -> None:
     async with quick_pool() as pool:
         with pytest.raises(McpConnectionError, match="server 'dead'"):
-            await play(candidate, prompt_of(mcps=[DEAD]), ModelSays("ok"), pool=pool)
+            await play(candidate, prompt_of(mcps=[replace(DEAD, required=True)]), ModelSays("ok"), pool=pool)
 
 
 @pytest.mark.anyio
@@ -191,7 +201,7 @@ async def test_the_model_hears_that_the_server_of_an_opened_section_is_dead(cand
     turns = (model_calls(candidate.shown("open_sections"), OPENING), ModelSays("a pity"))
     async with quick_pool() as pool:
         played = await play(candidate, hidden(DEAD), *turns, pool=pool)
-    assert played.requests[-1].answers[0].endswith("Not connected, so the tools are missing: dead.")
+    assert played.requests[-1].answers[0].endswith("Not available now: dead.")
     assert played.response.is_complete
 
 

@@ -29,3 +29,10 @@ def test_the_url_of_the_database_is_in_no_text_of_the_settings() -> None:
 def test_days_that_are_no_number_of_days_are_refused(days: str) -> None:
     with pytest.raises(Invalid, match="OUTFITTER_KEEP_DAYS"):
         Settings.read({"OUTFITTER_KEEP_DAYS": days})
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "a minute"])
+def test_a_silence_that_is_no_number_of_seconds_is_refused(seconds: str) -> None:
+    assert Settings.read({"OUTFITTER_RUNNER_SILENCE": "20"}).runner_silence == 20
+    with pytest.raises(Invalid, match="OUTFITTER_RUNNER_SILENCE"):
+        Settings.read({"OUTFITTER_RUNNER_SILENCE": seconds})

@@ -69,11 +69,11 @@ async def test_a_run_of_a_silent_runner_is_lost_once_whoever_looks(
     ids = [await running(coordinator) for _ in range(3)]
     await coordinator.runs.stop(ids[1], EDITOR)
     await coordinator.executions.finish(ids[2], Ending(1, "done"), EDITOR)
-    assert await later(coordinator, 44).executions.sweep() == ()
+    assert await later(coordinator, 89).executions.sweep() == ()
     lost: list[str] = []
 
     async def sweep(who: Coordinator) -> None:
-        lost.extend(await later(who, 46).executions.sweep())
+        lost.extend(await later(who, 91).executions.sweep())
 
     async with another(database_url, keys) as second, anyio.create_task_group() as group:
         for who in (coordinator, second, coordinator, second):
@@ -110,7 +110,7 @@ async def test_a_heartbeat_keeps_runs_and_a_coordinator_that_was_away_waits_for_
     assert await later(coordinator, 30).executions.sweep() == ()
     (runner,) = await coordinator.executions.runners()
     assert (runner.id, runner.is_alive) == ("r1", True)
-    (runner,) = await later(coordinator, 60).executions.runners()
+    (runner,) = await later(coordinator, 100).executions.runners()
     assert not runner.is_alive
 
 
@@ -141,6 +141,22 @@ async def test_a_run_that_may_be_recovered_is_taken_over_and_the_dead_runner_is_
 async def test_a_run_that_nobody_recovers_is_lost_in_the_end(coordinator: Coordinator) -> None:
     run_id = await running(coordinator, recover=True)
     assert await later(coordinator, 301).executions.sweep() == (run_id,)
+
+
+@pytest.mark.promise("RUNS-EVENTS-KEPT")
+async def test_what_an_ended_run_told_is_kept_for_so_many_days(coordinator: Coordinator) -> None:
+    over, goes_on = await running(coordinator), await running(coordinator)
+    event = RunEvent("t", "2026-11-16T00:00:00.000000Z", {})
+    for run_id in (over, goes_on):
+        await coordinator.executions.append(run_id, Telling(1, 1, [event, event]))
+    await coordinator.executions.finish(over, Ending(1, "done"), EDITOR)
+    day, clock = 24 * 3600, Clock()
+    assert await replace(coordinator.pruner, clock=lambda: clock.now + 1000 * day).prune() == 0, "for ever, if not said"
+    keeping = replace(coordinator.pruner, keep_days=2)
+    for days, gone in ((1.9, 0), (2.1, 2), (1000, 0)):
+        assert await replace(keeping, clock=lambda days=days: clock.now + days * day).prune() == gone
+    told = [len(await coordinator.executions.last_events(run_id)) for run_id in (over, goes_on)]
+    assert told == [0, 2], "one that goes on is not touched"
 
 
 @pytest.mark.promise("RUNS-TOLD")

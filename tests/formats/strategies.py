@@ -75,6 +75,7 @@ def servers(draw: st.DrawFn, name: str, *, remote: bool = False) -> MCPServer:
         description=draw(TEXTS),
         required=draw(st.booleans()),
         shareable=draw(st.booleans()),
+        fallback=draw(st.sampled_from(["", "use the `gh` CLI", "say ${HOME} as it is"])),
     )
 
 

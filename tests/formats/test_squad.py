@@ -9,7 +9,7 @@ import pytest
 
 from outfitter.catalog import Agent, Capability, Catalog, JsonValue, ServerRef
 from outfitter.errors import OutfitterError
-from outfitter.formats import Syntax, read_document, read_squad, write_squad
+from outfitter.formats import Syntax, read_document, read_squad, read_squad_file, write_squad
 from outfitter.resolution import ArmedStdio, arm, resolve, why_not
 from tests.shelf import sent_headers, supply_of
 
@@ -307,3 +307,33 @@ def test_a_catalog_that_says_more_than_a_squad_file_can_is_refused() -> None:
     ):
         with pytest.raises(OutfitterError):
             write_squad(more)
+
+
+@pytest.mark.promise("DOC5-CONFIG")
+def test_roles_and_fallbacks_are_read_and_written_again() -> None:
+    file = json.loads(changed(roles={"tester": "tester", "lead": "none"}, **{"$schema": "https://x.example/s.json"}))
+    file["servers"]["github"]["fallback"] = "use the gh CLI"
+    read = read_squad_file(file, "squad.json")
+    assert read.roles == {"tester": "tester", "lead": "none"}
+    assert read.catalog.servers["github"].server.fallback == "use the gh CLI"
+    written = write_squad(read.catalog, read.roles)
+    assert read_squad_file(written, "squad.json") == read
+    assert "roles" not in write_squad(read.catalog)
+
+
+@pytest.mark.promise("N02")
+@pytest.mark.parametrize(
+    ("part", "value", "told", "path"),
+    [
+        ("roles", {"testr": "tester"}, "did you mean 'tester'", "/roles/testr"),
+        ("roles", {"tester": 7}, "expected a text", "/roles/tester"),
+        ("roles", ["tester"], "expected an object", "/roles"),
+        ("toolRestrictions", {"scribe": {"postgres": {}}}, "does not have server", "/toolRestrictions/scribe/postgres"),
+        ("sessionServers", ["githb"], "did you mean 'github'", "/sessionServers/0"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_told_with_its_place(part: str, value: JsonValue, told: str, path: str) -> None:
+    with pytest.raises(OutfitterError) as caught:
+        squad(changed(**{part: value}))
+    assert told in str(caught.value)
+    assert path in str(caught.value)

@@ -17,6 +17,7 @@ MAY_REVEAL = frozenset(
         "app/registry_place.py",
         "basics/secret.py",
         "coordinator/plans.py",
+        "dashboard/inside.py",
         "runner/rest.py",
         "storage/postgres_audit.py",
         "upstream/http_client.py",

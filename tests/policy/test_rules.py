@@ -58,6 +58,23 @@ def test_a_call_that_meets_no_allow_rule_is_refused_with_what_it_must_meet() -> 
         ("tests/*", "tests/a/b", False),
         ("**/*.md", "a/b/c.md", True),
         ("**/*.md", "c.md", True),
+        ("**/tests/**", "tests/a", True),
+        ("**/tests/**", "app/tests/a", True),
+        ("**/tests/**", "mytests/a", False),
+        ("a/**/b", "a/b", True),
+        ("a/**/b", "a/x/y/b", True),
+        ("a/**/b", "a/xb", False),
+        ("text:select **", "SELECT 1/../..", True),
+        ("text:select **", "DROP t --/../select 1", False),
+        ("text:*ab*ba", "xabba", True),
+        ("text:*ab*ba", "xaba", False),
+        ("text:a?c", "a/c", True),
+        ("text:a*b*c", "a/b\nb/c", True),
+        ("text:a.c", "abc", False),
+        ("text:x[!a-c]", "xd", True),
+        ("text:x[!a-c]", "xB", False),
+        ("text:", "", True),
+        ("text:", "a", False),
         ("**/*.md", "../../c.md", False),
         ("**/*.md", "/etc/c.md", False),
         ("../*.md", "../c.md", True),
@@ -91,8 +108,26 @@ def test_a_deny_rule_closes_for_every_spelling_and_for_what_cannot_be_compared(p
 
 
 @pytest.mark.promise("RULES-ARGUMENTS")
+@given(st.text("ab*", max_size=6), st.text("ab", max_size=8))
+def test_a_text_is_matched_like_a_path_of_one_segment(glob: str, text: str) -> None:
+    assert verdict([rule(glob=f"text:{glob}")], {"path": text}) == verdict([rule(glob=glob)], {"path": text})
+
+
+@pytest.mark.promise("RULES-ARGUMENTS")
+@pytest.mark.parametrize(("text", "is_met"), [("a;b/../../c", True), ("A;B", True), ("a/b", False)])
+def test_a_deny_rule_about_text_sees_the_text_as_it_stands(text: str, is_met: bool) -> None:
+    assert verdict([rule(Effect.DENY, "text:a;b**")], {"path": text}) == ("Deny" if is_met else "Allow")
+
+
+@pytest.mark.promise("RULES-ARGUMENTS")
+def test_a_deny_rule_sees_what_a_climbing_path_would_hide() -> None:
+    assert verdict([rule(Effect.DENY, "**GAMMA**")], {"path": "project = GAMMA AND note = 'a/../..'"}) == "Deny"
+
+
+@pytest.mark.promise("RULES-ARGUMENTS")
 def test_a_deny_rule_with_a_wildcard_closes_for_paths_that_climb() -> None:
     assert verdict([rule(Effect.DENY, "**/*.env")], {"path": "../prod.env"}) == "Deny"
+    assert verdict([rule(Effect.DENY, "**/*.env")], {"path": "/srv/prod.env"}) == "Deny"
     assert verdict([rule(Effect.DENY, "**/*.env")], {"path": "prod.txt"}) == "Allow"
 
 

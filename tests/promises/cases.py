@@ -131,4 +131,14 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "B18", "The same prompt gives the same tools and denials on every adapter; one that cannot says so.", "cases"
     ),
+    Promise("D01", "Script in any text is text.", "cases"),
+    Promise("D02", "Links that are not of the web are inert.", "cases"),
+    Promise("D03", "Another site's form or request is refused.", "cases"),
+    Promise("D05", "Somebody who may only look changes nothing by any form.", "cases"),
+    Promise("D06", "Sensitive values are in no page.", "cases"),
+    Promise("D07", "Events are for those who are signed in, and for no other site.", "cases"),
+    Promise("D09", "Many wrong tokens are answered with 429.", "cases"),
+    Promise("D14", "After signing out the old cookie is worth nothing.", "cases"),
+    Promise("D10", "The playground runs as the agent, and the record leads to the person.", "cases"),
+    Promise("N01", "An agent calls a tool of another role: absent and denied.", "cases"),
 )

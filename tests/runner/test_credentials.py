@@ -25,7 +25,7 @@ from tests.app.kit import Place
 from tests.certificates import make_certificate
 from tests.coordinator.access.kit import AUDIENCE, Provider, provider
 from tests.gateway.kit import Raw
-from tests.runner.orchestrator.kit import call
+from tests.runner.orchestrator.kit import Present, call
 
 pytestmark = pytest.mark.anyio
 CLIENT_SECRET = "canary-of-the-client"
@@ -182,7 +182,7 @@ async def test_outfitter_up_takes_the_tokens_of_the_identity_provider_that_it_wa
             assert await credentials.renew(token)
             before = len(made.asked)
             options = OrchestratorOptions(up.url, tmp_path / "state")
-            async with Orchestrator(options, credentials, lambda _: True) as orchestrator:
+            async with Orchestrator(options, credentials, Present()) as orchestrator:
                 session = {"x-agent-session-id": run["session_id"]}
                 raw = Raw(orchestrator.url_for(run["session_id"], run["id"]), up.http, session)
                 said = await call(raw, "start_agent", {"agent": "worker", "prompt": "x", "mode": "poll"})

@@ -49,6 +49,25 @@ async def test_a_run_whose_end_nobody_takes_is_not_executed_again_and_again(tmp_
             assert middle.count("POST", "/begin") == 1
 
 
+@pytest.mark.promise("RUNNER-REFUSED")
+@pytest.mark.parametrize("status", [403, 404, 409, 422])
+async def test_a_run_that_may_never_be_begun_does_not_keep_a_runner_that_ends_when_nothing_is_left(
+    tmp_path: Path, status: int
+) -> None:
+    async with team(tmp_path) as one, between(one.up.url) as middle:
+        await one.agent("barred")
+        await one.agent()
+        barred, good = await one.run("never", "barred"), await one.run("hello")
+        middle.refuse = lambda seen: status if seen.is_to("POST", f"/{barred}/begin") else None
+        with one.runner("--server", middle.url, "--once") as runner:
+            assert await ended(runner.process) == 1, runner.log()
+        assert f"may not begin these runs, which stay pending: {barred}" in runner.log()
+        assert f"run {barred} cannot be begun (3 times); asked again in 4 s" in runner.log()
+        assert "Executed 1 runs (1 done)." in runner.log()
+        assert middle.count("POST", "/begin") == 4, "three times for the one, later each time, and once for the other"
+        assert ((await one.look(barred))["state"], (await one.look(good))["state"]) == ("pending", "done")
+
+
 async def test_one_event_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
     def refuse(seen: Seen) -> int | None:
         is_bad = seen.is_to("POST", "/events") and any(

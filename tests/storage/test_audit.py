@@ -207,6 +207,10 @@ def test_old_calls_go_in_small_pieces_the_oldest_first_and_numbers_are_not_used_
     assert audit.since(9.0) == [("s", "done", 0.5)] * 2
     assert [call["call_id"] for call in audit.calls(1, 2, {"since": "8.5", "server": "s"})] == ["c9", "c10"]
     assert audit.calls(wanted={"since": "11.0"}) == []
+    newest = [call["call_id"] for call in audit.calls(0, 2, {"server": "s"}, newest_first=True)]
+    assert newest == [call["call_id"] for call in audit.calls(wanted={"server": "s"})][::-1][:2]
+    last = audit.calls(0, 2, newest_first=True)[-1]["seq"]
+    assert [call["seq"] for call in audit.calls(last, 2, newest_first=True)] == [last - 1, last - 2]
     assert [audit.remove_before(8.0, 3) for _ in range(4)] == [3, 3, 1, 0]
     assert idents(audit) == ["c8", "c9", "c10"]
     assert audit.remove_before(100.0) == 3

@@ -40,7 +40,7 @@ class _Talk(Generic[T]):
 
     async def go(self) -> PromptResponse[T]:
         shown = self.outfit.rendered
-        self.conversation.show(shown.text)
+        self.conversation.show(self.outfit.text)
         while True:
             turn = self._stop() or await self._ask()
             if isinstance(turn, PromptResponse):
@@ -54,7 +54,7 @@ class _Talk(Generic[T]):
                 self.conversation.answer(await self.outfit.call_all(turn.uses))
                 if self.outfit.rendered is not shown:
                     shown = self.outfit.rendered
-                    self.conversation.show(shown.text)
+                    self.conversation.show(self.outfit.text)
 
     def _stop(self) -> PromptResponse[T] | None:
         """The response when nothing more may be begun."""

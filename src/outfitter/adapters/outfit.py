@@ -17,7 +17,7 @@ from outfitter.adapters.conversation import ToolAnswer, ToolUse
 from outfitter.adapters.response import MadeCall
 from outfitter.adapters.servers import join_servers
 from outfitter.bridge import BridgeOptions, LiveServers, McpConnectionPool, McpResources
-from outfitter.calls import ToolResult
+from outfitter.calls import ToolResult, tell_missing
 from outfitter.catalog import MCPServer
 from outfitter.errors import McpConnectionError
 from outfitter.prompt import OpenedSections, Prompt, RenderedPrompt
@@ -91,6 +91,7 @@ class Outfit(Generic[T]):
         self.servers = self._chosen()
         """The servers whose tools are offered now; none when they are ignored."""
         self._live: LiveServers | None = None
+        self._missing = ""
 
     # ── the prompt ──
 
@@ -108,20 +109,31 @@ class Outfit(Generic[T]):
             _log.debug("%s: %d servers of '%s'", _IGNORED, len(prompted), self.prompt.template.id, extra=extra)
         return ()
 
+    @property
+    def text(self) -> str:
+        """The prompt as the model is told it: as it is rendered, and which servers are not available."""
+        return "\n\n".join(filter(None, (self.rendered.text, self._missing)))
+
     async def reopen(self) -> str:
         """Render again after sections were opened, and connect what they bring; what the model should know of it."""
         self.rendered = self._render()
         self.servers = self._chosen()
+        await self._connect_what_answers()
+        return self._missing
+
+    async def _connect_what_answers(self) -> None:
+        """Connect, and go on without servers that nobody must have; McpConnectionError for one that is required."""
         try:
             await self._connect()
         except McpConnectionError as error:
             if self._must_have(error.server_name):
                 raise
             await self._disconnect()  # it is raised only when no server at all can be connected
+            _log.warning("not connected: %s", error)
             down = [server.name for server in self.servers]
         else:
             down = [] if self._live is None else sorted(self._live.failures)
-        return f"Not connected, so the tools are missing: {', '.join(down)}." if down else ""
+        self._missing = tell_missing(down, {server.name: server.fallback for server in self.servers})
 
     def _must_have(self, name: str) -> bool:
         return not name or any(server.name == name and server.required for server in self.servers)
@@ -129,9 +141,12 @@ class Outfit(Generic[T]):
     # ── connecting ──
 
     async def __aenter__(self) -> Self:
-        """Connect the servers of the adapter and of every section that is shown; McpConnectionError as the bridge."""
+        """Connect the servers of the adapter and of every section that is shown; what cannot be is told the model.
+
+        McpConnectionError when a server that is required is missing.
+        """
         try:
-            await self._connect()
+            await self._connect_what_answers()
             self.toolbox()  # two tools of one name are found now, not in the middle
         except BaseException:
             await self._disconnect()

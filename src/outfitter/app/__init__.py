@@ -1,4 +1,9 @@
-"""Settings and assembly: the place where concrete classes meet. The CLI stands on it."""
+"""Settings and assembly: the place where concrete classes meet. The CLI stands on it.
+
+What is about squads is loaded when it is used: it reads teams and the files of many other programs.
+"""
+
+from typing import TYPE_CHECKING
 
 from outfitter.app.beside import run_with_runner
 from outfitter.app.catalog_files import bundle_of, read_catalog, write_catalog
@@ -16,45 +21,74 @@ from outfitter.app.running import RunnerChoices, local_server, run_runner, runne
 from outfitter.app.serving import SeatMaker, run_gateway
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import Share
-from outfitter.app.watching import GatewayStatus, follow_calls, read_status
+from outfitter.app.sightings import sightings_of, waiting_here, waiting_of, with_waiting
+from outfitter.app.squad_files import SQUAD_FILE, SquadHome, catalog_of, find_home, home_at
+from outfitter.app.watching import GatewayStatus, ServerNumbers, follow_calls, read_status
 from outfitter.app.workers import run_worker, run_workers
 
+if TYPE_CHECKING:
+    from outfitter.app.squad_check import check_squad, waiting_findings
+    from outfitter.app.squad_import import Choice, Merged, find_files, merge_found, read_file
+    from outfitter.app.squad_init import FIRST_SERVERS, NewSquad, new_squad, preset_roles, role_of, roles_of
+    from outfitter.app.team_state import OpenTeam, find_team, open_team
+
 __all__ = [
+    "FIRST_SERVERS",
     "FIRST_TOKEN",
     "GITIGNORE",
+    "SQUAD_FILE",
     "App",
+    "Choice",
     "Finding",
     "GatewayOptions",
     "GatewayStatus",
     "LiveTools",
     "Merge",
+    "Merged",
+    "NewSquad",
+    "OpenTeam",
     "Outfit",
     "Passbook",
     "RunnerChoices",
     "SeatMaker",
+    "ServerNumbers",
     "Settings",
     "Share",
+    "SquadHome",
     "Started",
     "Surroundings",
     "Verdict",
     "arm_plan",
     "bundle_of",
     "can_have_registry",
+    "catalog_of",
+    "check_squad",
     "entries_of",
     "examine",
+    "find_files",
+    "find_home",
+    "find_team",
     "follow_calls",
     "has_registry",
+    "home_at",
     "local_server",
     "make_pool",
     "merge_catalog",
+    "merge_found",
+    "new_squad",
     "open_endpoint",
     "open_files",
     "open_local_api",
     "open_passes",
+    "open_team",
     "plan_of",
+    "preset_roles",
     "program_register",
     "read_catalog",
+    "read_file",
     "read_status",
+    "role_of",
+    "roles_of",
     "rotate_keys",
     "run_gateway",
     "run_runner",
@@ -62,7 +96,29 @@ __all__ = [
     "run_worker",
     "run_workers",
     "runner_name",
+    "sightings_of",
     "token_book",
+    "waiting_findings",
+    "waiting_here",
+    "waiting_of",
+    "with_waiting",
     "write_catalog",
     "write_demo",
 ]
+_SQUAD = {
+    **dict.fromkeys(("OpenTeam", "find_team", "open_team"), "team_state"),
+    **dict.fromkeys(("check_squad", "waiting_findings"), "squad_check"),
+    **dict.fromkeys(("Choice", "Merged", "find_files", "merge_found", "read_file"), "squad_import"),
+    **dict.fromkeys(("FIRST_SERVERS", "NewSquad", "new_squad", "preset_roles", "role_of", "roles_of"), "squad_init"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is seldom used on first use."""
+    if name not in _SQUAD:
+        raise AttributeError(f"module 'outfitter.app' has no attribute '{name}'")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"outfitter.app.{_SQUAD[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,8 +1,9 @@
-"""The runner that belongs to a gateway: a process beside it, from when it listens until it has ended.
+"""The runner that belongs to a gateway: a process beside it, from when it listens until just before it ends.
 
 It finds the gateway, and gets a token, as every runner of this machine does (``local_pass``): nothing is handed over on
-a command line. When it dies it is started again (``crew``); when the gateway dies, its standard input ends, and so does
-it. What it could not tell any more it tells after the next start.
+a command line. When it dies it is started again (``crew``). It is ended before the gateway is, which takes in how its
+runs have ended. When the gateway dies, its standard input ends, and so does it; what it could not tell any more it
+tells after the next start.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from outfitter.basics import the_one_in
 from outfitter.errors import Conflict, Invalid, NeedsToken, Unavailable
 
 if TYPE_CHECKING:
-    from outfitter.app.options import Started
+    from outfitter.app.options import BeforeEnd, Started
     from outfitter.runner import Desk
 
 _COMMAND = (sys.executable, "-m", "outfitter", "runner", "--beside", "--grace", "0")
 _NOT_ITS_OWN = frozenset({"OUTFITTER_SERVER", "OUTFITTER_TOKEN", "OUTFITTER_TOKEN_FILE"})
-_WELCOME_SECONDS, _AGAIN_SECONDS = 75.0, 0.3
+_WELCOME_SECONDS, _AGAIN_SECONDS = 120.0, 0.3
 _log = logging.getLogger(__name__)
 
 
 class Serve(Protocol):
     """A gateway, or several, until told to stop."""
 
-    async def __call__(self, *, on_ready: Callable[[Started], None]) -> None:
-        """Tell when it listens."""
+    async def __call__(self, *, on_ready: Callable[[Started], None], before_end: BeforeEnd) -> None:
+        """Tell when it listens, and wait for ``before_end`` when told to stop."""
         ...
 
 
@@ -55,8 +56,12 @@ async def run_with_runner(
                 on_ready(started)
                 group.start_soon(crew.keep, "the runner")
 
-            await serve(on_ready=begin)
-            await crew.end()
+            try:
+                await serve(on_ready=begin, before_end=crew.end)
+            finally:
+                # A gateway that broke took nothing in; the processes of runs are ended all the same.
+                with anyio.CancelScope(shield=True):
+                    await crew.end()
     except BaseExceptionGroup as several:
         raise the_one_in(several) from None
 

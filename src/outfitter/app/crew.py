@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import Process
 
+from outfitter.app.options import BeforeEnd
 from outfitter.errors import Unavailable
 
 _log = logging.getLogger(__name__)
@@ -45,14 +46,14 @@ class Crew:
         async with self._keeping:
             return
 
-    async def work(self, errands: Sequence[bytes], on_ready: Callable[[], None]) -> None:
+    async def work(self, errands: Sequence[bytes], on_ready: Callable[[], None], before_end: BeforeEnd) -> None:
         """Have one process for each errand until a signal comes; Unavailable when one cannot be started at all.
 
         The first is alone at first, so that what all of them would say is said once.
         """
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._hear, signals)
+                group.start_soon(self._hear, signals, before_end)
                 members = [(f"worker {number}", errand, anyio.Event()) for number, errand in enumerate(errands)]
                 for batch in (members[:1], members[1:]):
                     for member in batch:
@@ -62,9 +63,10 @@ class Crew:
                 if not self._ending.is_set():
                     on_ready()
 
-    async def _hear(self, signals: AsyncIterator[signal.Signals]) -> None:
+    async def _hear(self, signals: AsyncIterator[signal.Signals], before_end: BeforeEnd) -> None:
         async for _ in signals:
             break
+        await before_end()
         self._ending.set()
 
     async def _keep(self, name: str, errand: bytes, ready: anyio.Event) -> None:

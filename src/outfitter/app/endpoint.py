@@ -1,6 +1,7 @@
 """An agent's endpoint without a port, for clients that start a command: the catalog, records and spans of ``up``.
 
-Where this machine has a registry, that is what counts, from its snapshot when the database is away; else the folder.
+Where a squad's folder stands in the place of a catalog, its file counts. Where this machine has a registry, that is
+what counts, from its snapshot when the database is away; else the folder.
 Whoever can start the command may use it: there are no tokens. Neighbours: ``serving`` does the same on a port.
 """
 
@@ -18,6 +19,8 @@ from outfitter.app.options import GatewayOptions
 from outfitter.app.registry_place import can_have_registry, has_registry
 from outfitter.app.serving import FolderSource, SeatMaker, Source, nobody
 from outfitter.app.settings import Settings
+from outfitter.app.sightings import follow_sightings, sightings_of
+from outfitter.app.squad_files import home_at
 from outfitter.basics import the_one_in
 from outfitter.catalog import Catalog
 
@@ -39,14 +42,16 @@ async def open_endpoint(
     options = GatewayOptions(
         is_open=True, uses_files=uses_files or not (has_registry(settings) and can_have_registry())
     )
+    home = home_at(settings.catalog)
+    environment = environment if home is None else home.environment(environment)
     source, maker = _source_of(settings, environment, options), SeatMaker(environment, settings)
-    catalog = source.first()
-    first = nobody if catalog is None else maker.of(catalog)
+    catalog, seen = source.first(), sightings_of(settings)
+    first, pool = nobody if catalog is None else maker.of(catalog), partial(make_pool, settings)
     try:
         async with (
             open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
             tracing(recorder, environment),
-            open_desk(first, None, partial(make_pool, settings), watch=options.watch(recorder)) as desk,
+            open_desk(first, None, pool, watch=options.watch(recorder), sightings=seen) as desk,
             anyio.create_task_group() as group,
         ):
 
@@ -54,6 +59,7 @@ async def open_endpoint(
                 desk.seats.swap(maker.of(changed))
 
             group.start_soon(source.run, desk, swap)
+            group.start_soon(follow_sightings, seen, desk)
             try:
                 await source.wait()
                 yield desk
@@ -65,6 +71,11 @@ async def open_endpoint(
 
 def _source_of(settings: Settings, environment: Mapping[str, str], options: GatewayOptions) -> Source:
     news = News(settings.state / "endpoint.json")  # it listens nowhere, so nothing is ever told there
+    home = home_at(settings.catalog)
+    if home is not None:
+        from outfitter.app.squad_up import SquadSource
+
+        return SquadSource(settings, news, token_book(settings), home, environment)
     if options.uses_files:
         return FolderSource(settings, news, token_book(settings))
     from outfitter.app.service import Service

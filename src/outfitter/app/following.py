@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,13 @@ Take = Callable[[Catalog, str], Awaitable[None]]
 
 
 async def follow_folder(folder: CatalogFolder, take: Take, news: News, seen: str | None) -> None:
+    """Have a changed folder taken over when it is whole and right; ``seen`` is the state that is in use."""
+    await follow(partial(state_of, folder.path), folder.load, take, news, seen)
+
+
+async def follow(
+    look: Callable[[], str | None], load: Callable[[], Catalog], take: Take, news: News, seen: str | None
+) -> None:
     """Have a changed catalog taken over when it is whole and right; ``seen`` is the state that is in use.
 
     When the database is away or busy, it is tried again until it is taken.
@@ -41,11 +49,11 @@ async def follow_folder(folder: CatalogFolder, take: Take, news: News, seen: str
     told = ""
     while True:
         await anyio.sleep(_LOOK_SECONDS)
-        now = await anyio.to_thread.run_sync(state_of, folder.path)
+        now = await anyio.to_thread.run_sync(look)
         if now is None or now == seen:
             continue
         try:
-            await take(await anyio.to_thread.run_sync(folder.load), now)
+            await take(await anyio.to_thread.run_sync(load), now)
         except OutfitterError as error:
             seen = seen if isinstance(error, StorageUnavailable) else now
             if str(error) != told:

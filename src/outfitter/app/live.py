@@ -20,6 +20,7 @@ from outfitter.resolution import ArmedServer, RunPlan, Want, arm_each, resolve, 
 from outfitter.upstream import fetch_each, make_providers
 
 if TYPE_CHECKING:
+    from outfitter.gateway import Sightings
     from outfitter.upstream import Pool, ProgramRegister
 
 
@@ -83,14 +84,16 @@ class LiveTools:
     names: NameMap
 
     @classmethod
-    def of(cls, plan: RunPlan, listed: Mapping[str, list[dict[str, JsonValue]]]) -> LiveTools:
-        """The tools that pass every gate, under the names a model sees."""
-        tools = {
-            ToolKey(alias, str(tool.get("name"))): tool
-            for alias, found in listed.items()
-            for tool in found
-            if plan.servers[alias].allows(str(tool.get("name")))
-        }
+    def of(cls, plan: RunPlan, listed: Mapping[str, list[dict[str, JsonValue]]], seen: Sightings) -> LiveTools:
+        """The tools that pass every gate and wait for nobody, under the names a model sees."""
+        from outfitter.gateway import held_back
+
+        tools: dict[ToolKey, Mapping[str, JsonValue]] = {}
+        for alias, found in listed.items():
+            planned, named = plan.servers[alias], {str(tool.get("name")): tool for tool in found}
+            waits = held_back(planned, plan.agent.name, tuple(named), seen)
+            let_in = {name: tool for name, tool in named.items() if planned.allows(name) and name not in waits}
+            tools |= {ToolKey(alias, name): tool for name, tool in let_in.items()}
         return cls(plan, tools, build_name_map((key, plan.servers[key.server].prefix) for key in tools))
 
     def find(self, name: str) -> ToolKey:

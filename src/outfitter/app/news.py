@@ -21,6 +21,8 @@ class News:
     path: Path
     pid: int = field(default_factory=os.getpid)
     """Whom to tell to stop."""
+    catalog: str = ""
+    """Which catalog it serves: by it the tools are remembered that were seen."""
     problem: str = ""
     """Why the newest catalog is not in use; empty when it is."""
     _address: Address | None = None
@@ -50,6 +52,7 @@ class News:
             "url": self._address.origin,
             "certificate": None if certificate is None else str(certificate.resolve()),
             "problem": self.problem,
+            "catalog": self.catalog,
         }
         write_private(self.path, json.dumps(told))
 

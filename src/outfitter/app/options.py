@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,13 @@ from outfitter.app.sharing import ALONE, Share
 if TYPE_CHECKING:
     from outfitter.gateway import Address, Recorder, Watch
 
+BeforeEnd = Callable[[], Awaitable[None]]
+"""What is to be done when the gateway was told to stop, before it does."""
 FIRST_TOKEN = "This registry is new. Its admin token, shown this once:"  # noqa: S105 - a sentence
+
+
+async def at_once() -> None:
+    """Nothing is to be done before the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +43,18 @@ class GatewayOptions:
     tls_key: Path | None = None
     uses_files: bool = False
     """Serve the catalog folder as it is, without a registry and its API."""
+    squad: Path | None = None
+    """Serve the squad file of this folder instead, without a registry and its API."""
     jwt_issuer: str | None = None
     """The identity provider whose tokens the API takes; with its audience."""
     jwt_audience: str | None = None
     jwt_keys: str | None = None
     """Where the provider's keys are, if they are not where they usually are."""
+
+    @property
+    def has_no_registry(self) -> bool:
+        """Whether files are served as they are."""
+        return self.uses_files or self.squad is not None
 
     @property
     def address(self) -> Address:

@@ -26,7 +26,7 @@ from outfitter.basics import Secret, the_one_in
 from outfitter.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
-    from outfitter.runner import Executor, Figures, OrchestratorServer, Runner, SignIn
+    from outfitter.runner import Executor, Figures, OrchestratorServer, Places, Runner, SignIn
 
 _log = logging.getLogger(__name__)
 _DATABASE, _FOLDER, _WORK = "runner.sqlite", "runner", "work"
@@ -65,25 +65,22 @@ async def run_runner(
 
     And why its agents cannot start agents, if they cannot.
     """
-    from outfitter.runner import Desk, Runner, RunnerOptions, empty_folder
+    from outfitter.runner import Desk, Places, Runner, RunnerOptions, empty_folder
 
-    def is_active(run_id: str) -> bool:
-        return run_id in runner.figures.running  # nobody has a URL before there is a runner
-
-    name = runner_name(choices.id)
+    name, places = runner_name(choices.id), Places()
     folder = settings.state.resolve() / _FOLDER / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(settings, choices, name):
         async with (
             _signed_in(settings, choices, environment, folder) as tokens,
             Desk(choices.server, tokens, is_plain_allowed=choices.is_plain_allowed) as desk,
-            _orchestrating(choices, folder, tokens, is_active) as orchestrator,
+            _orchestrating(choices, folder, tokens, places) as orchestrator,
         ):
             options = RunnerOptions(
                 name, _database(settings, choices), folder, choices.concurrency, choices.grace, is_once=choices.is_once
             )
             await empty_folder(folder / _WORK)
-            runner = Runner(desk, options, _executors(folder, environment), orchestrator, on_change)
+            runner = Runner(desk, options, _executors(folder, environment), orchestrator, on_change, places)
             if choices.uses_registry and choices.token is None and tokens is not None:
                 await until_welcome(desk, name, is_beside=choices.is_beside)
             why = "" if orchestrator else _why_alone(choices)
@@ -166,7 +163,7 @@ async def _signed_in(
 
 @asynccontextmanager
 async def _orchestrating(
-    choices: RunnerChoices, folder: Path, tokens: SignIn | None, is_active: Callable[[str], bool]
+    choices: RunnerChoices, folder: Path, tokens: SignIn | None, places: Places
 ) -> AsyncGenerator[OrchestratorServer | None]:
     """The MCP server by which agents start agents, before the first run begins."""
     from outfitter.runner import Orchestrator, OrchestratorOptions
@@ -174,7 +171,7 @@ async def _orchestrating(
     if not choices.has_orchestrator or tokens is None or find_spec("mcp") is None:
         yield None
         return
-    async with Orchestrator(OrchestratorOptions(choices.server, folder), tokens, is_active) as orchestrator:
+    async with Orchestrator(OrchestratorOptions(choices.server, folder), tokens, places) as orchestrator:
         yield orchestrator
 
 

@@ -24,6 +24,7 @@ from outfitter.app.first_start import import_tokens, load_http
 from outfitter.app.following import Applied, follow_folder, state_of
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions, Started
+from outfitter.app.pages import Pages
 from outfitter.app.passes import KnownTokens, Passes
 from outfitter.app.registry_place import DATABASE, KEYS, registry_url
 from outfitter.app.run_seats import ServedRuns
@@ -78,6 +79,8 @@ class Service:
     _swap: Callable[[Catalog], None] = lambda _catalog: None
     _coordinator: Coordinator | None = None
     _api: Application | None = None
+    _pages: Application | None = None
+    """The dashboard."""
     _wanted: anyio.Event = field(default_factory=anyio.Event)
     """Set when somebody asks for the API."""
     _changed: anyio.Event = field(default_factory=anyio.Event)
@@ -127,6 +130,8 @@ class Service:
         if scope["path"].startswith("/mcp/"):
             return None if self.snapshot is not None else _not_yet
         self._wanted.set()
+        if scope["path"] == "/" or scope["path"].startswith("/ui"):
+            return self._pages or _not_yet
         return self._api or _not_yet
 
     def ready(self) -> tuple[int, str]:
@@ -172,7 +177,7 @@ class Service:
 
     async def _serve(self) -> None:
         await anyio.to_thread.run_sync(_load_libraries)
-        from outfitter.coordinator import open_access, open_coordinator
+        from outfitter.coordinator import LeaseTimes, open_access, open_coordinator
         from outfitter.storage import KeyRing, open_audit, open_database
 
         url, keys = registry_url(self.settings), KeyRing(self.settings.state / KEYS)
@@ -181,14 +186,20 @@ class Service:
             async with (
                 _verifying(self.options) as verifier,
                 open_database(url, keys) as database,
-                open_coordinator(database, fetch=self._fetch, audit=audit, holder=self.runs.me) as coordinator,
+                open_coordinator(
+                    database,
+                    fetch=self._fetch,
+                    audit=audit,
+                    holder=self.runs.me,
+                    times=LeaseTimes.of(self.settings.runner_silence, self.settings.keep_days),
+                ) as coordinator,
                 open_access(database.tokens, verifier=verifier, is_open=self.options.is_open) as access,
             ):
                 await self._keep(database, coordinator, access)  # then the database is closed, and not cut off
         except BaseExceptionGroup as several:
             raise the_one_in(several) from None
         finally:
-            self._coordinator = self._api = None
+            self._coordinator = self._api = self._pages = None
             self.runs.use(None, None)
             audit.close()
 
@@ -254,7 +265,9 @@ class Service:
                 metrics=self._desk.recorder.metrics.text, ready=self.ready, closing=self._desk.closing,
                 pass_on=self.runs.pass_on,
             )  # fmt: skip
-            self._api = make_api(office, hosts=self.options.hosts, origins=self.options.origins)
+            hosts, origins = self.options.hosts, self.options.origins
+            self._api = make_api(office, hosts=hosts, origins=origins)
+            self._pages = Pages(office, self._api, hosts, origins, self.relay)
         self.opened.set()
 
     def _hear(self, catalog: Catalog, revision: int) -> None:

@@ -1,6 +1,7 @@
 """The gateway of a catalog: seats from the resolver, a new catalog taken over while it runs.
 
-Where the catalog comes from is one of two: the folder itself (``following``), or the registry beside it (``service``).
+Where the catalog comes from is one of three: the folder itself (``following``), the registry beside it (``service``),
+or a repository's squad file (``squad_up``).
 A changed catalog is loaded and checked beside the one in use. A bad one changes nothing and is told once.
 """
 
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from outfitter.app.first_start import load_http, token_book
 from outfitter.app.live import arm_plan, make_pool
 from outfitter.app.news import News
-from outfitter.app.options import GatewayOptions, Started
+from outfitter.app.options import BeforeEnd, GatewayOptions, Started, at_once
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import ALONE, Share
+from outfitter.app.sightings import follow_sightings, sightings_of
+from outfitter.app.squad_files import find_home
 from outfitter.basics import the_one_in
 from outfitter.catalog import Catalog
 from outfitter.errors import OutfitterError, UnknownAgent
@@ -175,21 +178,31 @@ async def run_gateway(
     options: GatewayOptions,
     on_ready: Callable[[Started], None] | None = None,
     relay: Relay | None = None,
+    before_end: BeforeEnd = at_once,
 ) -> None:
     """Serve every agent of the catalog until told to stop; ``on_ready`` hears where it listens.
 
-    With a ``relay`` it is one worker of several, and ends when its standard input does.
+    With a ``relay`` it is one worker of several, and ends when its standard input does. ``before_end`` is waited for
+    when it is told to stop, while everything is still answered.
     """
-    news = News(settings.state / NEWS, os.getpid() if relay is None else os.getppid())
+    home = None if options.squad is None else find_home(options.squad)
+    if home is not None:
+        settings, environment = home.settings(settings), home.environment(environment)
+    pid = os.getpid() if relay is None else os.getppid()
+    news = News(settings.state / NEWS, pid, str(settings.catalog.resolve()))
     source: Source
-    if options.uses_files:
+    if home is not None:
+        from outfitter.app.squad_up import SquadSource
+
+        source = SquadSource(settings, news, token_book(settings), home, environment)
+    elif options.uses_files:
         source = FolderSource(settings, news, token_book(settings))
     else:
         from outfitter.app.service import Service
 
         is_first = relay is None or relay.number == 0
         source = Service(settings, environment, options, news, is_first=is_first, relay=relay)
-    run = _Run(settings, environment, options, source, news, relay)
+    run = _Run(settings, environment, options, source, news, relay, before_end)
     try:
         await run.serve(on_ready or (lambda _started: None))
     except BaseExceptionGroup as several:
@@ -206,6 +219,7 @@ class _Run:
     source: Source
     news: News
     relay: Relay | None
+    before_end: BeforeEnd
 
     async def serve(self, on_ready: Callable[[Started], None]) -> None:
         """From the first file to the last call."""
@@ -219,13 +233,15 @@ class _Run:
         maker = SeatMaker(self.environment, settings, share)
         tokens = None if options.is_open else self.source.tokens
         first, pool = nobody if catalog is None else maker.of(catalog), partial(make_pool, settings)
+        watch, seen = partial(options.watch, share=share), sightings_of(settings)
         async with (
             open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
             tracing(recorder, self.environment),
-            open_desk(first, tokens, pool, watch=options.watch(recorder, share)) as desk,
+            open_desk(first, tokens, pool, watch=watch(recorder), sightings=seen) as desk,
             anyio.create_task_group() as group,
         ):
             desk.seats.runs = self.source.runs
+            group.start_soon(follow_sightings, seen, desk)
             run = partial(self.source.run, desk, lambda catalog: desk.seats.swap(maker.of(catalog)))
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                 await self._listen(desk, signals, lambda: group.start_soon(run), on_ready)
@@ -251,6 +267,7 @@ class _Run:
             self.news.begin(address)
             on_ready(self.source.told(address))
             await _hear_the_end(signals, is_worker=self.relay is not None)
+            await self.before_end()
             desk.turnstile.is_closing = True
             desk.closing.set()
 

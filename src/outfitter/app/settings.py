@@ -10,6 +10,8 @@ from outfitter.basics import Secret
 from outfitter.errors import Invalid
 from outfitter.upstream import secrets_folder
 
+_MOST_SILENCE = 24 * 3600.0
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -25,7 +27,9 @@ class Settings:
     database: Secret | None = field(default=None, metadata={"env": "OUTFITTER_DATABASE"})
     """The PostgreSQL that keeps the registry and the records of calls; without it they are in the state folder."""
     keep_days: float | None = field(default=None, metadata={"env": "OUTFITTER_KEEP_DAYS"})
-    """After how many days the gateway removes records; never, if not said."""
+    """After how many days the gateway removes records, and what ended runs have told; never, if not said."""
+    runner_silence: float = field(default=90.0, metadata={"env": "OUTFITTER_RUNNER_SILENCE"})
+    """After how many seconds without a word a runner is taken for dead."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str], *, catalog: Path | None = None) -> Settings:
@@ -39,7 +43,19 @@ class Settings:
             state,
             Secret(database) if database else None,
             _read_days(environment.get("OUTFITTER_KEEP_DAYS")),
+            _read_silence(environment.get("OUTFITTER_RUNNER_SILENCE")),
         )
+
+
+def _read_silence(text: str | None) -> float:
+    try:
+        seconds = float(text) if text else 90.0
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= _MOST_SILENCE:
+        hint = "leave it out for 90; runners say that they live six times as often"
+        raise Invalid("OUTFITTER_RUNNER_SILENCE is a number of seconds, from 1 to 86400", hint=hint)
+    return seconds
 
 
 def _read_days(text: str | None) -> float | None:

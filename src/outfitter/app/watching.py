@@ -9,8 +9,8 @@ import re
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -20,6 +20,7 @@ from outfitter.app.settings import Settings
 from outfitter.errors import StorageUnavailable
 
 _STATE = re.compile(r'outfitter_upstreams\{server="([^"]*)",state="([^"]*)"(?:,worker="\d+")?\} (\d+)')
+_STANDING = re.compile(r'outfitter_upstream_(\w+)\{server="([^"]*)"(?:,worker="\d+")?\} (\S+)')
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 3.0
 _FINE = frozenset({"done", "tool_error"})
@@ -38,6 +39,14 @@ class ServerNumbers:
     per_second: float = 0.0
     p50: float | None = None
     p95: float | None = None
+    uptime: float | None = None
+    """The share of the time in which it was wanted, since the gateway began, that it could be used."""
+    failures: int = 0
+    """How often it went out of use since the gateway began."""
+    down_since: float | None = None
+    """Seconds since 1970; None when it is not out of use."""
+    next_try: float | None = None
+    """In how many seconds it is tried again; None when it does not rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +66,35 @@ def read_status(settings: Settings, seconds: float) -> GatewayStatus:
     news = read_news(settings.state / "gateway.json")
     url, certificate = (None, None) if news is None else (news["url"], news["certificate"])
     ready = None if url is None else _fetch(f"{url}/ready", certificate)
+    metrics = (_fetch(f"{url}/metrics", certificate) or "") if url is not None and ready is not None else ""
     states: dict[str, dict[str, int]] = defaultdict(dict)
-    if url is not None and ready is not None:
-        for server, state, count in _STATE.findall(_fetch(f"{url}/metrics", certificate) or ""):
-            states[server][state] = states[server].get(state, 0) + int(count)
+    for server, state, count in _STATE.findall(metrics):
+        states[server][state] = states[server].get(state, 0) + int(count)
     problem = "" if news is None or ready is None else str(news.get("problem", ""))
     calls, records = _calls_since(settings, time.time() - seconds)
-    numbers = tuple(_numbers(calls, seconds, states))
+    standings = _standings(metrics)
+    numbers = tuple(_stands(one, standings.get(one.server, {})) for one in _numbers(calls, seconds, states))
     return GatewayStatus(url if ready is not None else None, ready or "not running", problem, numbers, records)
+
+
+def _standings(metrics: str) -> dict[str, dict[str, list[float]]]:
+    """What every worker says of each server's standing."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for name, server, value in _STANDING.findall(metrics):
+        found[server][name].append(float(value))
+    return found
+
+
+def _stands(numbers: ServerNumbers, standing: Mapping[str, list[float]]) -> ServerNumbers:
+    ready, out = sum(standing.get("ready_seconds", ())), sum(standing.get("out_seconds", ()))
+    out_for = max(standing.get("out_for_seconds", ()), default=None)
+    return replace(
+        numbers,
+        uptime=ready / (ready + out) if ready + out > 0 else None,
+        failures=int(sum(standing.get("failures", ()))),
+        down_since=None if out_for is None else time.time() - out_for,
+        next_try=min(standing.get("next_try_seconds", ()), default=None),
+    )
 
 
 def _calls_since(settings: Settings, moment: float) -> tuple[list[tuple[str, str, float]], str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from outfitter.app.news import News
-from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
+from outfitter.app.options import FIRST_TOKEN, BeforeEnd, GatewayOptions, Started, at_once
 from outfitter.app.registry_place import registry_url
 from outfitter.app.serving import NEWS, folder_told, run_gateway
 from outfitter.app.settings import Settings
@@ -43,10 +43,14 @@ async def run_workers(
     environment: Mapping[str, str],
     options: GatewayOptions,
     on_ready: Callable[[Started], None],
+    before_end: BeforeEnd = at_once,
     *,
     count: int,
 ) -> None:
-    """Serve every agent of the catalog by so many processes until told to stop; ``on_ready`` hears where."""
+    """Serve every agent of the catalog by so many processes until told to stop; ``on_ready`` hears where.
+
+    ``before_end`` is waited for when it is told to stop, while everything is still answered.
+    """
     from outfitter.app.crew import Crew
     from outfitter.gateway import Relay, holding, open_recorder
 
@@ -63,7 +67,8 @@ async def run_workers(
         if settings.database is not None:
             environment = {**environment, "OUTFITTER_DATABASE": registry_url(settings)}
         try:
-            await Crew(_COMMAND, environment).work(errands, lambda: on_ready(_told(settings, options, address)))
+            crew = Crew(_COMMAND, environment)
+            await crew.work(errands, lambda: on_ready(_told(settings, options, address)), before_end)
         except BaseExceptionGroup as several:
             raise the_one_in(several) from None
         finally:
@@ -84,6 +89,11 @@ async def run_worker() -> None:
 
 def _told(settings: Settings, options: GatewayOptions, address: Address) -> Started:
     """What the workers serve, as far as this process knows."""
+    if options.squad is not None:
+        from outfitter.app.squad_files import find_home
+        from outfitter.app.squad_up import squad_told
+
+        return squad_told(settings, find_home(options.squad).load(), address)
     if options.uses_files:
         return folder_told(settings, address)
     from outfitter.app.service import snapshot_told

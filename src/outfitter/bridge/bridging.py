@@ -137,6 +137,7 @@ def _bridge(source: ServerTools, definition: Message, shown: str, options: Bridg
         title=_text(definition, "title"),
         annotations=cast("dict[str, JsonValue]", annotations) if isinstance(annotations, dict) else {},
         policies=cast("tuple[ToolPolicy, ...]", server.policies),
+        fallback=server.fallback,
         timeout=server.timeout,
         is_bounded=True,
     )

@@ -1,7 +1,8 @@
 """Servers connected together, and their tools kept up to date: what a section or a proxy holds.
 
 State changes on the loop where the connections live, one change at a time; readers see a whole state or the next. A
-server that says that its tools changed, or that came back after it was lost, is asked again in the background.
+server that says that its tools changed, or that came back after it was lost, is asked again in the background; one
+that could not be connected beside others is tried again after its rest.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class LiveServers:
         home = self.pool.home
         if self._watch is None or self._watch.home is not home:
             self._state, self._watch = None, Watch(home)
-            home.spawn(partial(self._watch.run, self._relist))
+            home.spawn(partial(self._watch.run, self._relist, self._reconnect))
         return self._watch
 
     async def _connect(self, armed: Armed, pool: Pool) -> None:
@@ -173,9 +174,14 @@ class LiveServers:
             with anyio.CancelScope(shield=True):
                 await self._give_up([*held.values(), *kept], pool)
             raise
+        await self._take(after, held, watch, pool)
+
+    async def _take(self, after: _State, held: Mapping[str, McpConnection], watch: Watch, pool: Pool) -> None:
+        """Go on with a new state; let go of what was connected and does not say its tools."""
         self._state = after
         mute = [name for name in held if name in after.failures]
         watch.deafen(mute)
+        watch.rest(pool.patience.cooldown if after.failures else None)
         await self.pool.release_here([held[name] for name in mute], pool)
 
     async def _list_all(
@@ -201,7 +207,7 @@ class LiveServers:
 
     def _joined(self, before: _State, listed: Mapping[str, ServerTools | McpConnectionError]) -> _State:
         known = {**before.sources, **listed}
-        ordered = [known[server.name] for server in self.servers]
+        ordered = [known[server.name] for server in self.servers if server.name in known]
         sources = {source.server.name: source for source in ordered if isinstance(source, ServerTools)}
         failures = {name: error for name, error in listed.items() if isinstance(error, McpConnectionError)}
         return _State(sources, failures, bridge_tools(tuple(sources.values()), self.options, before.tools))
@@ -231,6 +237,33 @@ class LiveServers:
             await self._give_up([source.connection for source in state.sources.values()], pool)
 
     # ── keeping up ──
+
+    async def _reconnect(self) -> None:
+        """Try the servers again that could not be connected; what comes is bridged beside the rest."""
+        missing = [server for server in self.servers if server.name in self.failures]
+        armed = await anyio.to_thread.run_sync(self.pool.arm, missing)
+        await self.pool.home.acall(partial(self._reconnect_here, missing, armed))
+
+    async def _reconnect_here(self, missing: Sequence[MCPServer], armed: Armed, pool: Pool) -> None:
+        watch = self._watch
+        if watch is None:
+            return
+        async with watch.gate:
+            before = self._state
+            if before is None or self._watch is not watch:
+                return
+            # Somebody may have connected one of them meanwhile.
+            found = await self.pool.connect_here([one for one in missing if one.name in before.failures], armed, pool)
+            held = {name: connection for name, connection in found.items() if isinstance(connection, McpConnection)}
+            try:
+                listed = await self._list_all(found, watch)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await self.pool.release_here(held.values(), pool)
+                raise
+            after = self._joined(before, listed)
+            await self._take(after, held, watch, pool)
+        self._announce(before.tools, after.tools)
 
     async def _relist(self, names: Sequence[str], _pool: Pool | None = None) -> list[OutfitterError]:
         """Take the servers' lists as they are now; the errors of those that did not answer, whose tools stay."""

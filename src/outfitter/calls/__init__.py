@@ -2,6 +2,7 @@
 
 from outfitter.calls.calls import Call
 from outfitter.calls.events import CallSource, ToolInvoked
+from outfitter.calls.outages import tell_missing, tell_outage, tells_outage
 from outfitter.calls.outcomes import (
     Done,
     Failed,
@@ -32,4 +33,7 @@ __all__ = [
     "outcome_of_error",
     "redact",
     "result_of",
+    "tell_missing",
+    "tell_outage",
+    "tells_outage",
 ]

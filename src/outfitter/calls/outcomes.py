@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from outfitter.calls.outages import tell_outage
 from outfitter.calls.results import ToolResult
 from outfitter.errors import (
     Forbidden,
@@ -15,6 +16,7 @@ from outfitter.errors import (
     McpTimeoutError,
     NeedsAuth,
     OutfitterError,
+    ProtocolViolation,
     SpawnFailed,
     UpstreamDown,
     UpstreamLost,
@@ -78,17 +80,32 @@ def for_the_log(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def outcome_of_error(error: Exception) -> Outcome:
-    """The outcome of a handler that raised; the text of a foreign exception stays, its type says the rest."""
+_OUTAGES = (
+    UpstreamTimeout, McpTimeoutError, TimeoutError, UpstreamDown, UpstreamLost, NeedsAuth, SpawnFailed,
+    McpConnectionError, ProtocolViolation,
+)  # fmt: skip
+
+
+def outcome_of_error(error: Exception, *, server: str | None = None, fallback: str = "") -> Outcome:
+    """The outcome of a handler that raised; the text of a foreign exception stays, its type says the rest.
+
+    With the name of the server behind the tool, an outage of it is told with what to do instead.
+    """
+    is_outage = server is not None and isinstance(error, _OUTAGES)
+    told = tell_outage(server, error, fallback=fallback) if server is not None and is_outage else str(error)
     if isinstance(error, UpstreamTimeout | McpTimeoutError | TimeoutError):
-        return TimedOut(str(error) or "the tool did not answer in time")
-    if isinstance(error, UpstreamDown):
-        return Unavailable(str(error), error.code, error.retry_after)
-    if isinstance(error, UpstreamLost | NeedsAuth | SpawnFailed | McpConnectionError):
-        return Unavailable(str(error), error.code)
+        return TimedOut(told or "the tool did not answer in time")
+    if isinstance(error, UpstreamDown | UpstreamLost | NeedsAuth | SpawnFailed | McpConnectionError):
+        return Unavailable(told, error.code, _retry_after(error))
     if isinstance(error, Forbidden):
-        return Refused(str(error), error.code)
+        return Refused(told, error.code)
     if isinstance(error, OutfitterError):
-        return Failed(ToolResult(str(error), None, success=False, code=error.code))
+        return Failed(ToolResult(told, None, success=False, code=error.code))
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return Failed(ToolResult(told, None, success=False, code="tool_error"))
+
+
+def _retry_after(error: OutfitterError) -> float | None:
+    if isinstance(error, UpstreamDown):
+        return error.retry_after
+    return (error.retry_after or None) if isinstance(error, UpstreamLost | NeedsAuth) else None

@@ -28,6 +28,7 @@ EnvValue = str | SecretRef | Secret
 Sandbox = Literal["none", "isolated"]
 TransportName = Literal["stdio", "local", "sse", "http", "streamable-http"]
 ArgsFactory = Callable[[Any], Sequence[str]]
+_LONGEST_FALLBACK = 500
 
 
 class ServerPolicy(Protocol):
@@ -53,6 +54,7 @@ class ServerOptions(TypedDict, total=False):
     required: bool
     shareable: bool
     sandbox: Sandbox
+    fallback: str | None
     args_factory: ArgsFactory | None
     policies: Sequence[ServerPolicy]
 
@@ -81,6 +83,8 @@ class MCPServer:
     required: bool
     shareable: bool
     sandbox: Sandbox
+    fallback: str
+    """What a model is told to do instead while the server is not available; plain text, nothing in it is filled in."""
     args_factory: ArgsFactory | None = field(repr=False)
     """Makes the arguments of the program from the parameters of the section that declares the server."""
     policies: tuple[ServerPolicy, ...] = field(repr=False)
@@ -101,6 +105,7 @@ class MCPServer:
             "required": spelled.get("required", False),
             "shareable": spelled.get("shareable", True),
             "sandbox": _read_sandbox(spelled),
+            "fallback": _read_fallback(spelled),
             "args_factory": spelled.get("args_factory"),
             "policies": tuple(spelled.get("policies", ())),
         }
@@ -242,6 +247,14 @@ def _read_sandbox(spelled: ServerSpelling) -> Sandbox:
     if sandbox not in {"none", "isolated"}:
         raise InvalidServer("the sandbox must be 'none' or 'isolated'")
     return sandbox
+
+
+def _read_fallback(spelled: ServerSpelling) -> str:
+    fallback = (spelled.get("fallback") or "").strip()
+    if len(fallback) > _LONGEST_FALLBACK or not fallback.isprintable():
+        message = f"the fallback must be one line of at most {_LONGEST_FALLBACK} printable characters"
+        raise InvalidServer(message, hint="say what to do instead, such as: use the gh CLI").under("fallback")
+    return fallback
 
 
 def _read_filter(spelled: ServerSpelling) -> ToolFilter:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from outfitter.app import Settings
+from outfitter.app import Settings, home_at
 from outfitter.catalog import Catalog
 from outfitter.errors import OutfitterError
 from outfitter.storage import CatalogFolder
@@ -39,8 +39,15 @@ def folder() -> CatalogFolder:
 
 
 def load() -> Catalog:
-    """The catalog of this call."""
-    return folder().load()
+    """The catalog of this call: that of the folder, or of the squad file in it."""
+    home = home_at(settings().catalog)
+    return folder().load() if home is None else home.load()
+
+
+def environment() -> Mapping[str, str]:
+    """The variables that servers are armed with: those of a squad file's folder too, where one is meant."""
+    home = home_at(settings().catalog)
+    return os.environ if home is None else home.environment(os.environ)
 
 
 def json_option(command: F) -> F:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from outfitter.app import sightings_of, waiting_of, with_waiting
 from outfitter.catalog import Catalog, RunRequest
-from outfitter.cli.console import complete_names, folder, json_option, make_console, print_json
+from outfitter.cli.console import complete_names, folder, json_option, load, make_console, print_json, settings
 from outfitter.cli.paint import paint_explanation, paint_why_not
 from outfitter.formats import MAX_BYTES, Syntax, read_document, read_run
 from outfitter.resolution import RunPlan, explain, resolve, why_not
@@ -43,7 +44,8 @@ def explain_command(agent: str, run_file: str | None, parent_files: tuple[str, .
       outfitter explain tester --parent lead-run.json --json
     """
     place = folder()
-    explanation = explain(_plan(place.load(), agent, run_file, parent_files))
+    plan = _plan(load(), agent, run_file, parent_files)
+    explanation = explain(with_waiting(plan, waiting_of(sightings_of(settings()), plan)))
     if as_json:
         print_json(explanation.to_json())
     else:
@@ -72,7 +74,8 @@ def why_not_command(
       outfitter why-not designer postgres
     """
     place = folder()
-    answers = why_not(_plan(place.load(), agent, run_file, parent_files), name)
+    plan = _plan(load(), agent, run_file, parent_files)
+    answers = why_not(plan, name, waiting_of(sightings_of(settings()), plan))
     if as_json:
         print_json({"agent": agent, "answers": [answer.to_json() for answer in answers]})
     else:

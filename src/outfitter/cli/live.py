@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -11,10 +10,21 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 import click
 
-from outfitter.app import Finding, LiveTools, Outfit, Verdict, arm_plan, make_pool, plan_of, program_register
+from outfitter.app import (
+    Finding,
+    LiveTools,
+    Outfit,
+    Verdict,
+    arm_plan,
+    make_pool,
+    plan_of,
+    program_register,
+    sightings_of,
+)
 from outfitter.catalog import Agent, Catalog, JsonValue, ServerRef
 from outfitter.cli.console import (
     complete_names,
+    environment,
     json_option,
     load,
     make_console,
@@ -34,7 +44,7 @@ T = TypeVar("T")
 
 
 def _outfit(name: str) -> Outfit:
-    return arm_plan(plan_of(name, load()), os.environ, settings())
+    return arm_plan(plan_of(name, load()), environment(), settings())
 
 
 def _in_pool(outfit: Outfit, job: Callable[[dict[str, Connection | OutfitterError]], Awaitable[T]]) -> T:
@@ -118,7 +128,7 @@ def examine_live(catalog: Catalog) -> tuple[Finding, ...]:
     if not used:
         return ()
     plan = resolve(Agent("doctor", servers={name: ServerRef(name) for name in used}), catalog)
-    rows = _in_pool(arm_plan(plan, os.environ, settings()), _describe_all)
+    rows = _in_pool(arm_plan(plan, environment(), settings()), _describe_all)
     return tuple(_finding(row) for row in rows)
 
 
@@ -138,7 +148,8 @@ async def _list_live(outfit: Outfit, only: str | None, found: dict[str, Connecti
             click.echo(f"note: server '{alias}' is left out: {connection}", err=True)
             continue
         listed[alias] = await connection.use(lambda link: link.list_tools())
-    return LiveTools.of(outfit.plan, cast("dict[str, list[dict[str, JsonValue]]]", listed))
+    shown = cast("dict[str, list[dict[str, JsonValue]]]", listed)
+    return LiveTools.of(outfit.plan, shown, sightings_of(settings()))
 
 
 @click.command("approve")

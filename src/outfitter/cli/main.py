@@ -42,6 +42,7 @@ COMMANDS = {
     "audit": ("registry_audit", "Look at recorded calls, and at who changed the registry."),
     "events": ("registry_audit", "Show what happens in the registry as it happens."),
     "api": ("registry_trying", "Print a page of the registry's API as it is."),
+    "squad": ("squad", "A repository's squad: init, check, export, import, approve-tools, serve."),
     "apply": ("catalog_sync", "Make the registry like a catalog folder: the plan first, then all or nothing."),
     "drift": ("catalog_sync", "Say where the registry and a catalog folder differ."),
     "explain": ("explain", "Say what an agent gets, and where each value comes from."),
@@ -56,6 +57,7 @@ COMMANDS = {
     "status": ("watching", "Say whether the gateway runs, and how each server does."),
     "tail": ("watching", "Show calls as they happen."),
     "approve": ("live", "Approve the program of a stdio server as it is now."),
+    "add": ("add", "Add a known server (trello, postgres, slack, ...) and give it to the right agents."),
     "import": ("exchange", "Bring servers from another program's file into the catalog."),
     "export": ("exchange", "Write servers in another program's format."),
     "migrate": ("exchange", "Turn inline servers into registry entries with refs."),
@@ -76,10 +78,11 @@ SECTIONS = {
         "apply",
         "drift",
     ),
+    "Squads": ("squad",),
     "Running agents": ("run", "runner", "runs", "runners", "sessions"),
     "Try it": ("connect", "tools", "call", "approve"),
     "The gateway": ("up", "gateway", "connect-client", "token", "status", "tail"),
-    "Exchange": ("import", "export", "migrate"),
+    "Exchange": ("add", "import", "export", "migrate"),
 }
 """How the help sorts the commands; one that is in no section stands at the end."""
 

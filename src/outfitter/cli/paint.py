@@ -56,6 +56,8 @@ class _Painter:
         for name in server.missing:
             branch.add(Text.assemble((name, _NAME), ("  required, and no level gives it: a run must", _BAD)))
         self.tools(branch, server)
+        if server.fallback:
+            branch.add(Text(f"while it is not available: {visible(server.fallback)}", style=_SOURCE))
 
     def header(self, branch: Tree, header: ExplainedHeader) -> None:
         """One header: value, flags, source, what it overruled."""

@@ -42,7 +42,8 @@ def runner_command(server: str | None, database: str | None, once: bool, as_json
     r"""Execute runs of agents, durably: a run is executed once, and one that was cut off is taken up again or lost.
 
     With --server the token, of the role runner, is in OUTFITTER_TOKEN; the gateway of this machine needs none, whose
-    registry gives one. SIGTERM lets runs end within --grace.
+    registry gives one. SIGTERM lets runs end within --grace. With --once the exit code is 1 when runs are left that the
+    service does not let this runner begin.
 
     \b
     Examples:
@@ -73,9 +74,12 @@ def runner_command(server: str | None, database: str | None, once: bool, as_json
         ready = partial(_tell, url, is_quiet=as_json)
         figures = anyio.run(run_runner, chosen, os.environ, choices, ready, show)
     if as_json:
-        print_json({"executed": figures.done, "states": dict(figures.states)})
+        print_json({"executed": figures.done, "states": dict(figures.states), "refused": list(figures.refused)})
     elif once:
         click.echo(f"Executed {figures.done} runs{_states(figures)}.")
+    if figures.refused:
+        click.echo(f"error: may not begin these runs, which stay pending: {', '.join(figures.refused)}", err=True)
+        click.get_current_context().exit(1)
 
 
 def _postgres(url: str) -> Secret:
@@ -107,7 +111,8 @@ def _progress(*, is_quiet: bool) -> Generator[Callable[[Figures], None]]:
     with Live(Text(), refresh_per_second=8, transient=True) as live:
 
         def show(figures: Figures) -> None:
-            words = f"{len(figures.running)} running, {figures.waiting} waiting, {figures.done} ended"
+            resting = f" ({figures.resting} wait for others)" if figures.resting else ""
+            words = f"{len(figures.running)} running{resting}, {figures.waiting} pending, {figures.done} ended"
             live.update(Text(f"{words}{_states(figures)}"))
 
         yield show

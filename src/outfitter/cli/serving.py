@@ -16,6 +16,7 @@ from outfitter.app import (
     GatewayOptions,
     Started,
     can_have_registry,
+    find_home,
     run_gateway,
     run_with_runner,
     run_worker,
@@ -44,6 +45,8 @@ from outfitter.errors import Invalid, StorageUnavailable
 @click.option("--most-memory", type=click.IntRange(min=1), metavar="MIB", help="Take no new calls above so many MiB.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that answer.")
 @click.option("--files", "uses_files", is_flag=True, help="Serve the catalog folder as it is: no registry, no API.")
+@click.option("--squad", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+              help="Serve the squad file of this repository: no registry, no API.")  # fmt: skip
 @click.option("--database", metavar="URL", help="A PostgreSQL for registry and records; better in OUTFITTER_DATABASE.")
 @click.option("--jwt-issuer", metavar="URL", envvar="OUTFITTER_JWT_ISSUER", help="Take tokens of this provider.")
 @click.option("--jwt-audience", metavar="NAME", envvar="OUTFITTER_JWT_AUDIENCE", help="Whom they are made for.")
@@ -63,12 +66,14 @@ def up_command(
     r"""Run the gateway: one MCP endpoint for every agent of the catalog.
 
     The catalog is kept in a registry with an API on the same port. The catalog folder seeds it, and what is changed in
-    the folder later goes there too. With --files the folder itself is served, without a registry.
+    the folder later goes there too. With --files the folder itself is served, without a registry; with --squad the
+    agents of .squad/mcp-config.json, each with the team's own server.
 
     \b
     Examples:
       outfitter up
       outfitter up --files
+      outfitter up --squad .
       outfitter up --port 9000 --open
       outfitter up --calls-per-second 50 --keep-arguments tester --keep-days 90
       outfitter up --workers 4
@@ -86,8 +91,8 @@ def up_command(
     options = _checked(GatewayOptions(most_memory=memory, **given), wants_registry=chosen.database is not None)
     gateway = run_gateway if workers == 1 else partial(run_workers, count=workers)
     run, tell = partial(gateway, chosen, os.environ, options), partial(_tell, options)
-    if has_runner and options.uses_files:
-        raise Invalid("runs are kept in the registry, so a runner needs one", hint="leave out --files")
+    if has_runner and options.has_no_registry:
+        raise Invalid("runs are kept in the registry, so a runner needs one", hint="leave out --files and --squad")
     if has_runner:
         run = partial(run_with_runner, chosen, os.environ, run)
     anyio.run(partial(run, on_ready=tell), backend_options=loop)
@@ -103,7 +108,10 @@ def _checked(options: GatewayOptions, *, wants_registry: bool) -> GatewayOptions
     """The options as far as this installation can follow them."""
     if (options.jwt_issuer is None) != (options.jwt_audience is None):
         raise Invalid("tokens of an identity provider need --jwt-issuer and --jwt-audience")
-    if options.uses_files or can_have_registry():
+    if options.squad is not None and (options.uses_files or wants_registry):
+        hint = "leave out --files, --database and OUTFITTER_DATABASE"
+        raise Invalid("a squad file is served by itself", hint=hint)
+    if options.has_no_registry or can_have_registry():
         return options
     hint = "pip install 'outfitter[service]'"
     if wants_registry:
@@ -119,5 +127,6 @@ def _tell(options: GatewayOptions, started: Started) -> None:
     if started.admin_token is not None:
         click.echo(f"{FIRST_TOKEN}\n  {started.admin_token}")
     if not options.is_open and not started.has_tokens:
-        click.echo("No token has been issued yet: outfitter token issue AGENT")
+        files = "" if options.squad is None else f"--catalog {find_home(options.squad).folder} "
+        click.echo(f"No token has been issued yet: outfitter {files}token issue AGENT")
     click.echo(f"Listening on {address.host}:{address.port}; Ctrl-C stops.")

@@ -15,7 +15,7 @@ import anyio
 import click
 
 from outfitter.app import has_registry, open_passes, token_book
-from outfitter.cli.console import complete_names, folder, json_option, print_json, print_table, settings
+from outfitter.cli.console import complete_names, json_option, load, print_json, print_table, settings
 from outfitter.errors import NotFound, UnknownAgent
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def issue_command(
 def _issue_in_file(wish: _Wish) -> tuple[str, TokenRecord]:
     from outfitter.gateway import ADMIN
 
-    if wish.agent != ADMIN and wish.agent not in folder().load().agents:
+    if wish.agent != ADMIN and wish.agent not in load().agents:
         raise UnknownAgent(f"no agent '{wish.agent}'")
     book = token_book(settings())
     return book.issue(wish.agent, server=wish.server, label=wish.label, expires_at=wish.expires_at)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from outfitter.app import GatewayStatus, follow_calls, read_status
+from outfitter.app import GatewayStatus, ServerNumbers, follow_calls, read_status, waiting_here
 from outfitter.cli.console import complete_names, json_option, print_json, print_table, settings, visible
 
 
@@ -19,16 +20,16 @@ from outfitter.cli.console import complete_names, json_option, print_json, print
 )
 @json_option
 def status_command(minutes: float, as_json: bool) -> None:
-    r"""Say whether the gateway runs, and how each server does.
+    r"""Say whether the gateway runs, and how each server does: its uptime since the gateway began, and its calls.
 
     \b
     Examples:
       outfitter status
       outfitter status --minutes 60 --json
     """
-    status = read_status(settings(), minutes * 60)
+    status, waiting = read_status(settings(), minutes * 60), waiting_here(settings())
     if as_json:
-        print_json(asdict(status))
+        print_json({**asdict(status), "waiting": [asdict(one) for one in waiting]})
         return
     click.echo(f"Gateway: {status.url or 'no gateway runs here'} ({status.ready})")
     if status.problem:
@@ -36,6 +37,9 @@ def status_command(minutes: float, as_json: bool) -> None:
     if status.records:
         click.echo(visible(f"Calls cannot be counted: {status.records}"))
     _print_servers(status)
+    for one in waiting:
+        told = f"{one.server}: '{one.tool}' appeared later and is hidden from agent '{one.agent}'"
+        click.echo(visible(f"{told} (outfitter squad approve-tools {one.server} {one.tool})"))
 
 
 def _print_servers(status: GatewayStatus) -> None:
@@ -43,6 +47,8 @@ def _print_servers(status: GatewayStatus) -> None:
         [
             one.server or "(no server)",
             ", ".join(f"{state} {count}" if count > 1 else state for state, count in one.states.items()),
+            "" if one.uptime is None else f"{one.uptime:.1%}",
+            str(one.failures),
             str(one.calls),
             f"{one.per_second:.2f}",
             str(one.errors),
@@ -52,7 +58,17 @@ def _print_servers(status: GatewayStatus) -> None:
         ]
         for one in status.servers
     ]
-    print_table(["SERVER", "STATE", "CALLS", "PER SECOND", "ERRORS", "REFUSED", "P50", "P95"], rows)
+    titles = ["SERVER", "STATE", "UPTIME", "FAILURES", "CALLS", "PER SECOND", "ERRORS", "REFUSED", "P50", "P95"]
+    print_table(titles, rows)
+    for one in status.servers:
+        if one.down_since is not None:
+            click.echo(visible(_outage(one, one.down_since)))
+
+
+def _outage(one: ServerNumbers, since: float) -> str:
+    moment = datetime.fromtimestamp(since, UTC).astimezone().strftime("%H:%M:%S")
+    told = f"{one.server}: not available since {moment}"
+    return told if one.next_try is None else f"{told}, tried again in {math.ceil(one.next_try)} s"
 
 
 def _time(milliseconds: float | None) -> str:

@@ -15,6 +15,7 @@ from outfitter.coordinator.entries import Entries
 from outfitter.coordinator.events import EventLog
 from outfitter.coordinator.executing import Executions, LeaseTimes
 from outfitter.coordinator.live import LiveCatalog
+from outfitter.coordinator.pruning import Pruner
 from outfitter.coordinator.runs import Runs
 from outfitter.coordinator.starting import Fetch
 from outfitter.storage import AuditStore, Database
@@ -31,6 +32,7 @@ class Coordinator:
     blueprints: Blueprints
     runs: Runs
     executions: Executions
+    pruner: Pruner
     events: EventLog
     audit: AuditStore | None = None
 
@@ -49,20 +51,23 @@ async def open_coordinator(
 
     ``guard`` says where servers may be, as for those who connect. ``fetch`` looks up variables and secrets, so that a
     run which lacks one is refused; without it that is found by whoever connects. ``times`` says how long runners may
-    be silent, ``holder`` where the credentials of runs are held that are started here.
+    be silent and what runs told is kept, ``holder`` where the credentials of runs are held that are started here.
     """
     rules = guard or Guard()
     live, events = LiveCatalog(database.registry), EventLog(database.events)
     await live.load()
     entries, book = Entries(database.registry, live, events, rules), CredentialBook()
     runs = Runs(database.runs, live, fetch, book, holder)
-    executions = Executions(database.executing, database.runs, database.runners, live, book, times or LeaseTimes())
-    coordinator = Coordinator(database, live, entries, Blueprints(live, rules), runs, executions, events, audit)
+    times = times or LeaseTimes()
+    executions = Executions(database.executing, database.runs, database.runners, live, book, times)
+    pruner = Pruner(database.pruning, times.keep_days)
+    coordinator = Coordinator(database, live, entries, Blueprints(live, rules), runs, executions, pruner, events, audit)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(live.run)
             tasks.start_soon(runs.run)
             tasks.start_soon(executions.run)
+            tasks.start_soon(pruner.run)
             yield coordinator
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as several:

@@ -47,20 +47,28 @@ _log = logging.getLogger("outfitter.coordinator")
 _DAY = 24 * 3600.0
 _YEAR = 366 * _DAY
 _MARGIN = 3600.0
-_LOOKS = 3
-"""How often abandoned runs are looked for within the time after which they are lost."""
+_LOOKS = _BEATS = 6
+"""How often abandoned runs are looked for, and runners say that they live, in the time after which runs are lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """How long a runner may be silent, in seconds."""
+    """How long a runner may be silent, in seconds, and how long it is kept what runs have told, in days."""
 
     beat: float = 15.0
     """How often a runner says that it is alive."""
-    grace: float = 45.0
-    """After how long a silence its runs are lost."""
+    grace: float = 90.0
+    """After how long a silence its runs are lost: an outage of a minute, one beat before it and one that was cut off
+    do not make up so much."""
     recovery: float = 300.0
     """The same for runs that another runner may execute again: it has this long to take them over."""
+    keep_days: float | None = None
+    """After how many days what an ended run has told is removed; never, if not said."""
+
+    @classmethod
+    def of(cls, grace: float, keep_days: float | None = None) -> LeaseTimes:
+        """The times for this grace: six beats, so that some may be lost on their way."""
+        return cls(grace / _BEATS, grace, max(grace, cls().recovery), keep_days)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +162,12 @@ class Executions:
         await self._run(run_id)
         found = await self._store.events(run_id, min(after, 2**31 - 1), limit + 1)
         return found[:limit], found[limit - 1].seq if len(found) > limit else None
+
+    async def last_events(self, run_id: str, after: int = 0, limit: int = 100) -> tuple[RunEvent, ...]:
+        """The last things a run has told after a number, the newest first."""
+        check_limit(limit)
+        await self._run(run_id)
+        return await self._store.events(run_id, min(after, 2**31 - 1), limit, newest_first=True)
 
     async def finish(self, run_id: str, ending: Ending, who: Author, speaker: Speaker = ANYBODY) -> ShownRun:
         """A run has ended: its tokens end with it, and its credentials are forgotten."""

@@ -93,6 +93,8 @@ class UpstreamLost(Unavailable):
     """The connection or process is gone; ``may_have_run`` says whether the server may have carried the request out."""
 
     code = "upstream_lost"
+    retry_after: float = 0.0
+    """In how many seconds the server is tried again; 0 where the next request tries it."""
 
     def __init__(self, message: str, *, may_have_run: bool = False, where: str = "", hint: str = "") -> None:
         """Keep apart what certainly was not executed: only that may be repeated."""
@@ -128,6 +130,8 @@ class NeedsAuth(Unavailable):
     """The server wants other credentials than it was given."""
 
     code = "needs_auth"
+    retry_after: float = 0.0
+    """In how many seconds the server is tried again; 0 where the next request tries it."""
 
 
 class UpstreamDown(Unavailable):
@@ -135,7 +139,8 @@ class UpstreamDown(Unavailable):
 
     code = "upstream_down"
 
-    def __init__(self, message: str, *, retry_after: float, where: str = "") -> None:
-        """Say when it makes sense to ask again."""
+    def __init__(self, message: str, *, retry_after: float, where: str = "", reason: str = "") -> None:
+        """Say when it makes sense to ask again; ``reason`` is why it failed, where the message says more than that."""
         super().__init__(message, where=where)
         self.retry_after = retry_after
+        self.reason = reason or message

@@ -18,7 +18,7 @@ from outfitter.formats.executors import write_executor
 from outfitter.formats.migrate import Migration, Move, migrate
 from outfitter.formats.problems import read_problem
 from outfitter.formats.servers import read_entry, write_entry
-from outfitter.formats.squad import read_squad, write_squad
+from outfitter.formats.squad import SquadFile, read_squad, read_squad_file, write_squad, write_squad_server
 from outfitter.formats.text import MAX_BYTES, Syntax, line_of, lines_of, parse_text, pointer, render_text
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "ImportedServer",
     "Migration",
     "Move",
+    "SquadFile",
     "Syntax",
     "guess_client",
     "line_of",
@@ -47,6 +48,7 @@ __all__ = [
     "read_problem",
     "read_run",
     "read_squad",
+    "read_squad_file",
     "render_text",
     "write_agent",
     "write_capability",
@@ -54,6 +56,7 @@ __all__ = [
     "write_entry",
     "write_executor",
     "write_squad",
+    "write_squad_server",
 ]
 
 

@@ -63,6 +63,7 @@ DEFINITION_FIELDS = frozenset(
         "required",
         "shareable",
         "sandbox",
+        "fallback",
     ]
 )
 _ENTRY_FIELDS = DEFINITION_FIELDS | {
@@ -114,6 +115,7 @@ def read_definition(name: str, fields: Fields) -> MCPServer:
         required=read_flag(fields, "required"),
         shareable=read_flag(fields, "shareable", default=True),
         sandbox="isolated" if read_choice(fields, "sandbox", ("none", "isolated")) == "isolated" else "none",
+        fallback=read_text(fields, "fallback"),
     )
 
 
@@ -235,6 +237,7 @@ def _write_options(server: MCPServer) -> dict[str, JsonValue]:
         "required": (server.required, False),
         "shareable": (server.shareable, True),
         "sandbox": (server.sandbox, "none"),
+        "fallback": (server.fallback, ""),
     }
     return {name: value for name, (value, default) in options.items() if value != default}
 

@@ -2,12 +2,14 @@
 
 Servers become registry entries, each name in ``agentServers`` becomes an agent of that role, ``toolRestrictions``
 become the filters of its refs. Servers shared by the whole session (``sessionServers``) become one capability that
-every agent has. Milliseconds are converted here and nowhere else.
+every agent has. ``roles`` says which agents are held to the preset of a role; what a role may do is not known here.
+Milliseconds are converted here and nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from outfitter.basics import quote, suggest
 from outfitter.catalog import (
@@ -33,19 +35,33 @@ from outfitter.formats.shape import (
     read_optional_text,
     read_seconds,
     read_settings,
+    read_text,
     read_text_list,
     read_texts,
 )
 
 SESSION_CAPABILITY = "squad-session"
 _SERVER_FIELDS = frozenset(
-    ["type", "command", "args", "env", "cwd", "url", "headers", "tools", "timeout", "description"]
+    ["type", "command", "args", "env", "cwd", "url", "headers", "tools", "timeout", "description", "fallback"]
 )
-_FILE_FIELDS = frozenset({"servers", "agentServers", "toolRestrictions", "sessionServers"})
+_FILE_FIELDS = frozenset({"$schema", "servers", "agentServers", "toolRestrictions", "sessionServers", "roles"})
+
+
+@dataclass(frozen=True, slots=True)
+class SquadFile:
+    """What a squad file says: the catalog, and which of its agents are held to the preset of which role."""
+
+    catalog: Catalog
+    roles: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_squad(value: object, source: str) -> Catalog:
     """The catalog that a squad file describes."""
+    return read_squad_file(value, source).catalog
+
+
+def read_squad_file(value: object, source: str) -> SquadFile:
+    """Everything that a squad file describes."""
     fields = read_object(value, _FILE_FIELDS)
     entries = read_each(fields, "servers", lambda name, item: _read_server(name, item, source))
     routes = read_each(fields, "agentServers", lambda _, item: read_text_list(item))
@@ -54,12 +70,15 @@ def read_squad(value: object, source: str) -> Catalog:
     _check_names(entries, {"sessionServers": shared, **{f"agentServers/{a}": names for a, names in routes.items()}})
     for name, restricted in restrictions.items():
         _check_restrictions(name, restricted, routes, shared)
+    roles = read_each(fields, "roles", lambda _, item: read_text({"role": item}, "role"))
+    for name in roles:
+        _check_agent(name, routes, "roles")
     session = Capability(SESSION_CAPABILITY, servers={name: ServerRef(name) for name in shared}, source=source)
     agents = [
         _make_agent(name, servers, restrictions.get(name, {}), has_session=bool(shared), source=source)
         for name, servers in routes.items()
     ]
-    return Catalog.of(entries.values(), [session] if shared else [], agents)
+    return SquadFile(Catalog.of(entries.values(), [session] if shared else [], agents), roles)
 
 
 def _read_server(name: str, value: object, source: str) -> ServerEntry:
@@ -71,6 +90,7 @@ def _read_server(name: str, value: object, source: str) -> ServerEntry:
         tools=read_filter(fields),
         limits=TimeLimits.of(read_seconds(fields, "timeout", milliseconds=True)),
         description=read_optional_text(fields, "description"),
+        fallback=read_optional_text(fields, "fallback"),
     )
     return ServerEntry(server, default_headers=read_settings(fields, "headers"), source=source)
 
@@ -104,10 +124,7 @@ def _check_names(entries: Mapping[str, ServerEntry], routes: Mapping[str, tuple[
 def _check_restrictions(
     agent: str, restricted: Mapping[str, ToolFilter], routes: Mapping[str, tuple[str, ...]], shared: tuple[str, ...]
 ) -> None:
-    if agent not in routes:
-        raise UnknownAgent(f"no agent {quote(agent)} in 'agentServers'", hint=suggest(agent, routes)).under(
-            "toolRestrictions", agent
-        )
+    _check_agent(agent, routes, "toolRestrictions")
     has = {*routes[agent], *shared}
     for server in restricted:
         if server not in has:
@@ -115,6 +132,13 @@ def _check_restrictions(
                 f"agent {quote(agent)} does not have server {quote(server)}", hint=suggest(server, has)
             )
             raise error.under("toolRestrictions", agent, server)
+
+
+def _check_agent(agent: str, routes: Mapping[str, tuple[str, ...]], place: str) -> None:
+    if agent not in routes:
+        raise UnknownAgent(f"no agent {quote(agent)} in 'agentServers'", hint=suggest(agent, routes)).under(
+            place, agent
+        )
 
 
 def _make_agent(
@@ -129,7 +153,7 @@ def _make_agent(
         raise error.under("agentServers", name) from None
 
 
-def write_squad(catalog: Catalog) -> dict[str, JsonValue]:
+def write_squad(catalog: Catalog, roles: Mapping[str, str] | None = None) -> dict[str, JsonValue]:
     """The squad file of a catalog; InvalidDocument when the catalog says what a squad file cannot."""
     _refuse_unwritable(catalog)
     session = catalog.capabilities.get(SESSION_CAPABILITY)
@@ -143,13 +167,15 @@ def write_squad(catalog: Catalog) -> dict[str, JsonValue]:
         if narrowed:
             restrictions[agent.name] = dict(narrowed)
     written: dict[str, JsonValue] = {
-        "servers": {entry.id: _write_server(entry) for entry in catalog.servers.values()},
+        "servers": {entry.id: write_squad_server(entry) for entry in catalog.servers.values()},
         "agentServers": {agent.name: list(agent.servers) for agent in catalog.agents.values()},
     }
     if restrictions:
         written["toolRestrictions"] = restrictions
     if session is not None:
         written["sessionServers"] = list(session.servers)
+    if roles:
+        written["roles"] = dict(roles)
     return written
 
 
@@ -162,7 +188,8 @@ def _write_filter(tools: ToolFilter) -> dict[str, JsonValue]:
     return written
 
 
-def _write_server(entry: ServerEntry) -> dict[str, JsonValue]:
+def write_squad_server(entry: ServerEntry) -> dict[str, JsonValue]:
+    """One server as a squad file has it."""
     written = write_definition(entry.server)
     for key in ("timeout", "connect_timeout", "total_timeout", "required", "shareable", "sandbox", "tool_prefix"):
         written.pop(key, None)

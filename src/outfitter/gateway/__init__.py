@@ -1,5 +1,6 @@
 """Where every call is enforced: one MCP endpoint per agent, with its servers, tools, headers and rules."""
 
+from outfitter.gateway.answering import Listener, answering
 from outfitter.gateway.desk import Desk
 from outfitter.gateway.fast.guarded import Welcome
 from outfitter.gateway.gate import ADMIN, Gate, Page, is_served, is_welcome
@@ -12,6 +13,7 @@ from outfitter.gateway.records import CallRecord, digest_of
 from outfitter.gateway.relaying import Passed, Relay
 from outfitter.gateway.seats import RunSeats, Seat
 from outfitter.gateway.serving import Address, holding, serving
+from outfitter.gateway.sightings import Sightings, held_back, look_again
 from outfitter.gateway.stdio_front import StdioFront
 from outfitter.gateway.steps.recording import Keeping
 from outfitter.gateway.tokens import TokenBook, TokenRecord, TokenSource, new_token, token_digest
@@ -25,6 +27,7 @@ __all__ = [
     "HttpFront",
     "Keeping",
     "Limits",
+    "Listener",
     "Metrics",
     "Page",
     "Passed",
@@ -32,6 +35,7 @@ __all__ = [
     "Relay",
     "RunSeats",
     "Seat",
+    "Sightings",
     "StdioFront",
     "TokenBook",
     "TokenRecord",
@@ -39,10 +43,13 @@ __all__ = [
     "Turnstile",
     "Watch",
     "Welcome",
+    "answering",
     "digest_of",
+    "held_back",
     "holding",
     "is_served",
     "is_welcome",
+    "look_again",
     "new_token",
     "open_desk",
     "open_recorder",

@@ -24,6 +24,8 @@ class Asked:
     """Those of a modern request over HTTP, which repeat what the body says; None where there are none."""
     item: Item | None = None
     decision: Decision | None = None
+    missing: str = ""
+    """The server that may have the tool and could not be asked for it."""
 
     @property
     def name(self) -> str:

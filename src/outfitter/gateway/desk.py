@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from outfitter.calls import tell_missing
 from outfitter.errors import NotFound, OutfitterError, StorageUnavailable
 from outfitter.gateway.faults import Rejected
 from outfitter.gateway.gate import Turned
@@ -20,6 +21,7 @@ from outfitter.gateway.parking import ParkingLot
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import CallRecord, measure
 from outfitter.gateway.seats import SeatBook
+from outfitter.gateway.sightings import UNWATCHED, Sightings
 from outfitter.gateway.steps.recording import Keeping
 from outfitter.gateway.subscribing import Subscriptions
 from outfitter.gateway.tokens import TokenSource
@@ -44,6 +46,7 @@ class Desk:
     recorder: Recorder = field(default_factory=Recorder)
     turnstile: Turnstile = field(default_factory=Turnstile)
     keeping: Keeping = field(default_factory=Keeping)
+    sightings: Sightings = UNWATCHED
     visits: VisitBook = field(default_factory=VisitBook)
     subscriptions: Subscriptions = field(init=False)
     closing: anyio.Event = field(default_factory=anyio.Event)
@@ -62,7 +65,7 @@ class Desk:
         if view is None or view.seat is not seat:
             # Views of an earlier configuration live as long as the requests that have them.
             self._views = {key: kept for key, kept in self._views.items() if self.seats.is_current(kept.seat)}
-            view = self._views[id(seat), server] = View(seat, self.exchange, server)
+            view = self._views[id(seat), server] = View(seat, self.exchange, server, self.sightings)
         return view
 
     async def open_view(self, agent: str, server: str | None) -> View:
@@ -163,11 +166,10 @@ def merge_capabilities(agreements: Iterable[Agreement]) -> Message:
 
 
 def _instructions(view: View, agreed: dict[str, Agreement], found: dict[str, object]) -> str:
+    down = {alias: one for alias, one in found.items() if isinstance(one, OutfitterError)}
+    missing = tell_missing(down, {alias: view.fallback_of(alias) for alias in down})
     if view.server is not None:
         only = agreed.get(view.server)
-        return only.instructions if only is not None else ""
+        return only.instructions if only is not None else missing
     texts = [f"{alias}: {one.instructions}" for alias, one in agreed.items() if one.instructions]
-    down = [alias for alias, one in found.items() if isinstance(one, OutfitterError)]
-    if down:
-        texts.append(f"Not available now: {', '.join(down)}.")
-    return "\n\n".join(texts)
+    return "\n\n".join((*texts, missing) if missing else texts)

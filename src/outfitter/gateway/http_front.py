@@ -77,6 +77,7 @@ class HttpFront:
             return
         other = None if self.aside is None else self.aside(scope)
         if other is not None:
+            scope.setdefault("state", {})["gateway"] = self  # what else is on the port may ask as an agent would
             await other(scope, receive, send)
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]

@@ -155,6 +155,10 @@ class Line:
             return not shelf.has_failed
         return shelf.is_stale and loop_time() >= shelf.fetched + _REFRESH_SECONDS
 
+    def last_known(self, method: str) -> tuple[Message, ...]:
+        """The list as it was when it was last fetched; empty when it never was."""
+        return self._shelves[method].items or ()
+
     async def use(self, job: Callable[[Link], Awaitable[T]]) -> T:
         """The job's result on the open link."""
         self._attend()

@@ -13,6 +13,7 @@ from outfitter.gateway.asked import Asked, Next
 from outfitter.gateway.faults import INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND_LEGACY, Rejected
 from outfitter.gateway.forwarding import Forwarding
 from outfitter.gateway.lines import LIST_KEYS, Line
+from outfitter.gateway.outages import outage_error
 from outfitter.gateway.views import Item, View, as_object
 from outfitter.gateway.visitors import Visitor
 from outfitter.upstream import Era, Message
@@ -130,7 +131,12 @@ _TABLE: Mapping[str, Handler] = {
 
 
 async def _forward(request: Request, item: Item, params: Message) -> Message:
-    return await Forwarding(item.line, request.visitor, request.method, params).send()
+    try:
+        return await Forwarding(item.line, request.visitor, request.method, params).send()
+    except (UpstreamError, Rejected):
+        raise
+    except OutfitterError as error:
+        raise outage_error(request.view, item.alias, error) from None
 
 
 def _text(params: Mapping[str, object], key: str) -> str:

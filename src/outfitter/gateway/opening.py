@@ -18,9 +18,20 @@ from outfitter.gateway.parking import ParkingLot
 from outfitter.gateway.pipeline import compose, steps_of
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.seats import MakeSeat, SeatBook
+from outfitter.gateway.sightings import UNWATCHED, Sightings
 from outfitter.gateway.steps.recording import Keeping
 from outfitter.gateway.tokens import TokenSource
-from outfitter.upstream import Pool
+from outfitter.upstream import Pool, Standing
+
+_STANDINGS: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
+    "outfitter_upstream_ready_seconds": ("Time that connections to a server could be used.", lambda one: one.ready),
+    "outfitter_upstream_out_seconds": ("Time that they were wanted and could not be used.", lambda one: one.out),
+    "outfitter_upstream_uptime": ("The share of the first in both.", lambda one: one.share),
+    "outfitter_upstream_failures": ("How often a server went out of use.", lambda one: float(one.failures)),
+    "outfitter_upstream_out_for_seconds": ("How long a server has been out of use.", lambda one: one.out_for),
+    "outfitter_upstream_next_try_seconds": ("When a server that rests is tried again.", lambda one: one.next_try),
+}
+"""What is told of a server's standing; one that does not have the value is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ async def open_desk(
     make_pool: Callable[[], Pool] = Pool,
     *,
     watch: Watch | None = None,
+    sightings: Sightings = UNWATCHED,
 ) -> AsyncGenerator[Desk]:
     """A desk that answers as long as the block lasts; without a ``watch`` nothing is kept and nobody is held back."""
     watch = watch or Watch()
@@ -49,7 +61,7 @@ async def open_desk(
             exchange = Exchange(pool)
             watch.recorder.metrics.gauges.update(_gauges(exchange, watch.turnstile))
             lot = ParkingLot(tasks)
-            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, watch.keeping)
+            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, watch.keeping, sightings)
         finally:
             tasks.cancel_scope.cancel()
 
@@ -59,10 +71,18 @@ def _gauges(exchange: Exchange, turnstile: Turnstile) -> dict[str, tuple[str, tu
         connections = [line.connection for line in exchange.lines()]
         return dict(Counter((one.server.planned.alias, one.health.state.value) for one in connections))
 
+    def standings(read: Callable[[Standing], float | None]) -> Gauge:
+        def values() -> dict[tuple[str, ...], float]:
+            found = {server: read(one) for server, one in exchange.pool.standings().items()}
+            return {(server,): value for server, value in found.items() if value is not None}
+
+        return values
+
     def under_way() -> dict[tuple[str, ...], float]:
         return {(): turnstile.under_way}
 
     return {
         "outfitter_upstreams": ("Connections to servers, by server and state.", ("server", "state"), states),
+        **{name: (told, ("server",), standings(read)) for name, (told, read) in _STANDINGS.items()},
         "outfitter_calls_under_way": ("Calls that have begun and not ended.", (), under_way),
     }

@@ -14,12 +14,10 @@ from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
-
-import anyio
-import uvicorn
+from typing import Any
 
 from outfitter.errors import Forbidden, Invalid, Unavailable
+from outfitter.gateway.answering import Listener, answering
 from outfitter.gateway.fast.guarded import GuardedProtocol, Welcome
 from outfitter.gateway.fast.lane import Lane
 from outfitter.gateway.http_front import HttpFront
@@ -61,15 +59,6 @@ class Address:
         return f"{self.origin}/mcp/{agent}" + (f"/{server}" if server else "")
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Take none."""
-        yield
-
-
 @asynccontextmanager
 async def serving(
     front: HttpFront,
@@ -84,20 +73,12 @@ async def serving(
         bound = sockets.enter_context(closing(_bind(address, is_shared=front.relay is not None)))
         lane = Lane(front.desk, front.gate)
         protocol = _protocol(lane if is_fast else None, _within_files(welcome))
-        places = [(_server(front, protocol, address), bound)]
+        listeners = [_listener(front, bound, protocol, address)]
         if front.relay is not None:
             private = sockets.enter_context(front.relay.listening())
-            places.append((_server(replace(front, relay=None), protocol, Address()), private))
-        async with anyio.create_task_group() as group:
-            for server, place in places:
-                group.start_soon(server.serve, [place])
-            while not all(server.started for server, _ in places):  # noqa: ASYNC110 - uvicorn has no event for it
-                await anyio.sleep(0.005)
-            try:
-                yield replace(address, port=bound.getsockname()[1])
-            finally:
-                for server, _ in places:
-                    server.should_exit = True
+            listeners.append(_listener(replace(front, relay=None), private, protocol, Address()))
+        async with answering(*listeners):
+            yield replace(address, port=bound.getsockname()[1])
         lane.close()
 
 
@@ -139,15 +120,9 @@ def _check_certificate(address: Address) -> None:
         ) from None
 
 
-def _server(front: HttpFront, protocol: Any, address: Address) -> _Server:  # noqa: ANN401 - see _protocol
-    return _Server(
-        uvicorn.Config(
-            cast("Any", front), http=protocol,
-            lifespan="off", access_log=False, log_level="warning", ws="none",
-            server_header=False, date_header=False, timeout_graceful_shutdown=_DRAIN_SECONDS,
-            ssl_certfile=address.tls_cert, ssl_keyfile=address.tls_key,
-        )
-    )  # fmt: skip
+def _listener(front: HttpFront, bound: socket.socket, protocol: Any, address: Address) -> Listener:  # noqa: ANN401 - see _protocol
+    options = {"http": protocol, "ssl_certfile": address.tls_cert, "ssl_keyfile": address.tls_key}
+    return Listener(front, bound, _DRAIN_SECONDS, options)
 
 
 def _protocol(lane: Lane | None, welcome: Welcome) -> Any:  # noqa: ANN401 - uvicorn wants a class and takes what makes one

@@ -7,7 +7,7 @@ the agent's lists does not exist here.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -17,6 +17,7 @@ from outfitter.catalog import ToolKey, build_name_map
 from outfitter.errors import OutfitterError, UnknownAlias
 from outfitter.gateway.lines import Exchange, Line
 from outfitter.gateway.seats import Seat
+from outfitter.gateway.sightings import UNWATCHED, Sightings, held_back
 from outfitter.gateway.visitors import Visitor
 from outfitter.resolution import PlannedServer
 from outfitter.upstream import Message, loop_time
@@ -73,6 +74,7 @@ class View:
     seat: Seat
     exchange: Exchange = field(repr=False)
     server: str | None = None
+    sightings: Sightings = field(default=UNWATCHED, repr=False)
     _lines: dict[tuple[str, str], Line] = field(default_factory=dict[tuple[str, str], Line], repr=False)
     _listings: dict[tuple[str, str], _Kept] = field(default_factory=dict[tuple[str, str], "_Kept"], repr=False)
 
@@ -85,6 +87,15 @@ class View:
     def aliases(self) -> tuple[str, ...]:
         """The servers it shows, in the plan's order."""
         return tuple(self.seat.plan.servers) if self.server is None else (self.server,)
+
+    def fallback_of(self, alias: str) -> str:
+        """What a model is told to do instead while the server is not available."""
+        return self.seat.planned(alias).definition.value.fallback
+
+    def mark_of(self, alias: str) -> str:
+        """What the names of its tools begin with at an endpoint of all servers."""
+        prefix = self._prefix(alias)
+        return f"{prefix}_" if prefix else ""
 
     def line(self, alias: str, visitor: Visitor) -> Line:
         """The line to one server for this client; raises why there is none."""
@@ -171,7 +182,8 @@ class View:
     async def _merge(self, method: str, visitor: Visitor, *, is_fresh: bool) -> Listing:
         found = await self.gather(visitor, lambda line: line.items(method, is_fresh=is_fresh))
         failures = {alias: error for alias, error in found.items() if isinstance(error, OutfitterError)}
-        lists = {alias: items for alias, items in found.items() if alias not in failures}
+        known = {alias: self._last_known(alias, method, visitor) for alias in failures}
+        lists: dict[str, tuple[Message, ...]] = {**found, **known}
         named = self._named(method, lists) if method in _NAMED else self._addressed(method, lists)
         items = {
             shown: Item(entry, alias, name, self.line(alias, visitor), renamed)
@@ -179,18 +191,31 @@ class View:
         }
         return Listing(items, failures)
 
+    def _last_known(self, alias: str, method: str, visitor: Visitor) -> tuple[Message, ...]:
+        """The list of a server that does not answer as it last was: its tools stay, and a call says what is wrong."""
+        try:
+            return self.line(alias, visitor).last_known(method)
+        except OutfitterError:
+            return ()
+
     def _named(self, method: str, lists: Mapping[str, tuple[Message, ...]]) -> dict[str, _Found]:
         entries: dict[ToolKey, Message] = {}
         for alias, items in lists.items():
-            planned = self.seat.planned(alias)
+            closed = self._closed(alias, items) if method == "tools/list" else ()
             for entry in items:
                 name = str(entry.get("name"))
-                if method != "tools/list" or planned.allows(name):
+                if name not in closed:
                     entries.setdefault(ToolKey(alias, name), entry)
         if self.server is not None:
             return {key.tool: (key.server, key.tool, entry, None) for key, entry in entries.items()}
         names = build_name_map((key, self._prefix(key.server)) for key in entries).shown
         return {names[key]: (key.server, key.tool, entry, names[key]) for key, entry in entries.items()}
+
+    def _closed(self, alias: str, items: tuple[Message, ...]) -> Collection[str]:
+        """The tools that the agent does not have: kept out by a gate, or waiting for approval."""
+        planned, names = self.seat.planned(alias), [str(entry.get("name")) for entry in items]
+        closed = {name for name in names if not planned.allows(name)}
+        return closed.union(held_back(planned, self.seat.agent, names, self.sightings))
 
     def _prefix(self, alias: str) -> str:
         planned: PlannedServer = self.seat.planned(alias)

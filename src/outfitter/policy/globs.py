@@ -2,6 +2,8 @@
 
 ``*`` and ``?`` stay inside one path segment, ``**`` crosses them. A path is compared in its normal form, so that
 ``tests/../src/x`` is never taken for something under ``tests``. Links on disk are not followed: this is pure text.
+A glob that begins with ``text:`` is no path: what follows is compared with the text as it stands, whatever its case,
+and ``*`` stands for any text.
 """
 
 from __future__ import annotations
@@ -13,18 +15,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 INCOMPARABLE = "\0"
+AS_IT_STANDS = "text:"
 _LONGEST_TEXT = 4096
 _PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|.", re.DOTALL)
-_ANY, _NOT_SLASH = re.compile(r".", re.DOTALL), re.compile(r"[^/]")
+_TEXT_PIECES = re.compile(r"\*+|\[!?[^\]/]+\]|.", re.DOTALL)
+_ANY, _NOT_SLASH, _NOTHING = re.compile(r".", re.DOTALL), re.compile(r"[^/]"), re.compile(r"[^\s\S]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One step of a glob: a character it takes, once or any number of times, and how many steps may be skipped."""
+    """One step of a glob: a character it takes, once or any number of times, and how far ahead one may go without."""
 
     takes: re.Pattern[str]
     repeats: bool = False
-    skips: int = 0
+    skips: tuple[int, ...] = ()
 
 
 @lru_cache(maxsize=1024)
@@ -32,12 +36,29 @@ def _compile(glob: str) -> tuple[_Step, ...]:
     return tuple(step for piece in _PIECES.findall(glob) for step in _steps(piece))
 
 
+@lru_cache(maxsize=1024)
+def _compile_text(glob: str) -> re.Pattern[str]:
+    """A pattern that takes each piece where it first stands and never goes back: text times glob bounds the time."""
+    runs = [""]
+    for piece in _TEXT_PIECES.findall(glob):
+        if piece.startswith("*"):
+            runs.append("")
+        elif len(piece) > 1:
+            runs[-1] += _character_class(piece).pattern
+        else:
+            runs[-1] += "." if piece == "?" else re.escape(piece)
+    first, *others = runs
+    last = f".*{others.pop()}" if others else ""
+    return re.compile(first + "".join(f"(?>.*?{run})" for run in others) + last, re.DOTALL)
+
+
 def _steps(piece: str) -> Iterator[_Step]:
     if piece == "**/":
-        yield _Step(_ANY, repeats=True, skips=2)
+        yield _Step(_NOTHING, skips=(1, 3))  # no folder at all, or some text that ends with a slash
+        yield _Step(_ANY, repeats=True, skips=(1,))
         yield _Step(re.compile("/"))
     elif piece in {"*", "**"}:
-        yield _Step(_NOT_SLASH if piece == "*" else _ANY, repeats=True, skips=1)
+        yield _Step(_NOT_SLASH if piece == "*" else _ANY, repeats=True, skips=(1,))
     elif piece == "?":
         yield _Step(_NOT_SLASH)
     else:
@@ -50,7 +71,7 @@ def _character_class(piece: str) -> re.Pattern[str]:
     try:
         return re.compile(start + re.escape(inside).replace(r"\-", "-") + "]")
     except re.error:
-        return re.compile(r"[^\s\S]")
+        return _NOTHING
 
 
 def _fits(steps: tuple[_Step, ...], text: str) -> bool:
@@ -70,10 +91,10 @@ def _with_skips(steps: tuple[_Step, ...], places: Iterable[int]) -> set[int]:
     waiting = list(reached)
     while waiting:
         place = waiting.pop()
-        target = place + (steps[place].skips if place < len(steps) else 0)
-        if target not in reached:
-            reached.add(target)
-            waiting.append(target)
+        for target in (place + far for far in steps[place].skips) if place < len(steps) else ():
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
     return reached
 
 
@@ -85,15 +106,20 @@ def is_comparable(text: str) -> bool:
 def matches(glob: str, text: str, *, climbs: bool = False) -> bool:
     """Whether the glob matches the whole text, taken as a path in normal form.
 
-    A path that leaves its folder (``../x``) is matched by a wildcard only when ``climbs`` says so, and ``**/`` stands
-    for folders below this one, never for the root.
+    Only with ``climbs`` a path that leaves its folder (``../x``) is matched by a wildcard, and one from the root by
+    ``**/``. With it the text as it stands is looked at too: it need not be a path, and ``..`` in it must not hide what
+    stands before.
     """
     if not is_comparable(text):
         return False
+    if glob.startswith(AS_IT_STANDS):
+        return _compile_text(glob.removeprefix(AS_IT_STANDS).lower()).fullmatch(text.lower()) is not None
     path = _normal(text)
+    if climbs and path != text and _fits(_compile(glob), text):
+        return True
     if path.startswith("..") and not (climbs or glob == "**" or glob.startswith("..")) and _leaves(path):
         return False
-    if path.startswith("/") and glob.startswith("**/"):
+    if path.startswith("/") and glob.startswith("**/") and not climbs:
         return False
     return _fits(_compile(glob), path)
 

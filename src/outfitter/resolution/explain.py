@@ -57,6 +57,8 @@ class ExplainedServer:
     gates: tuple[Gate, ...]
     rules: tuple[RuleSet, ...]
     tools: tuple[ExplainedTool, ...] | None
+    fallback: str = ""
+    """What the model is told to do instead while the server is not available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def _explain_server(server: PlannedServer, shown: Mapping[ToolKey, str]) -> Expl
         tools=None
         if server.known_tools is None
         else tuple(explain_tool(server, tool, shown) for tool in server.known_tools),
+        fallback=server.definition.value.fallback,
     )
 
 
@@ -207,6 +210,7 @@ def _server_json(server: ExplainedServer) -> dict[str, JsonValue]:
             for rule in rules.rules
         ],
         "tools": None if server.tools is None else [_tool_json(tool) for tool in server.tools],
+        "fallback": server.fallback,
     }
 
 

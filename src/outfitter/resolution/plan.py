@@ -77,6 +77,11 @@ class PlannedServer:
         raise TypeError("a PlannedServer cannot be pickled or copied to another process")
 
     @property
+    def id(self) -> str:
+        """Under which name it is remembered: that of its entry, where it has one."""
+        return self.entry_id or self.alias
+
+    @property
     def prefix(self) -> str:
         """What stands before the names of its tools."""
         prefix = self.definition.value.tool_prefix

@@ -5,7 +5,7 @@ For operators. An agent never sees these answers: to it, a forbidden tool does n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,8 @@ from outfitter.basics import suggest
 from outfitter.catalog import JsonValue, ToolKey
 from outfitter.resolution.explain import describe_rule
 from outfitter.resolution.plan import PlannedServer, RunPlan
+
+_NOTHING_WAITS: Mapping[str, Collection[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,25 @@ class WhyNot:
         }
 
 
-def why_not(plan: RunPlan, name: str) -> tuple[WhyNot, ...]:
-    """Every answer about this name: a server or alias, ``server/tool``, a tool, the name a model sees, or a header."""
-    answers = tuple(_answers(plan, name))
+def why_not(plan: RunPlan, name: str, waiting: Mapping[str, Collection[str]] = _NOTHING_WAITS) -> tuple[WhyNot, ...]:
+    """Every answer about this name: a server or alias, ``server/tool``, a tool, the name a model sees, or a header.
+
+    ``waiting`` has the tools of each alias that appeared later and that nobody has approved yet.
+    """
+    answers = tuple(_about_waiting(plan, name, waiting)) or tuple(_answers(plan, name))
     if answers:
         return answers
     return (_unknown(plan, name),)
+
+
+def _about_waiting(plan: RunPlan, name: str, waiting: Mapping[str, Collection[str]]) -> Iterator[WhyNot]:
+    for alias, tools in waiting.items():
+        server = plan.servers[alias]
+        for tool in tools:
+            if name in {tool, f"{alias}/{tool}", f"{server.prefix}_{tool}"}:
+                reason = "appeared later under an exclude rule, waits for approval"
+                remedy = f"outfitter squad approve-tools {server.id} {tool}"
+                yield WhyNot("tool", tool, alias, has_it=False, reason=reason, remedy=remedy)
 
 
 def _answers(plan: RunPlan, name: str) -> Iterator[WhyNot]:

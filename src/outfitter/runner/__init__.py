@@ -2,9 +2,9 @@
 
     order ─▶ engine (a workflow for each run) ─▶ working (begin, execute, finish) ─▶ executors ─▶ processes
 
-``desk`` asks the coordinator, ``outbox`` keeps events until they have arrived, ``leftovers`` finds processes that
-nobody looks after any more, ``texts`` makes foreign text harmless, ``folders`` keeps the files of a run private. Names
-are loaded when they are used: the engine's library takes a while.
+``places`` says who may work at a time. ``desk`` asks the coordinator, ``outbox`` keeps events until they have
+arrived, ``leftovers`` finds processes that nobody looks after any more, ``texts`` makes foreign text harmless,
+``folders`` keeps the files of a run private. Names are loaded when they are used: the engine's library takes a while.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from outfitter.runner.orchestrator.orchestrator import Orchestrator, OrchestratorOptions
     from outfitter.runner.orders import Ended, ExecutorSpec, WorkOrder
     from outfitter.runner.outbox import Outbox
-    from outfitter.runner.ports import Executor, OrchestratorServer, Report
+    from outfitter.runner.places import Places
+    from outfitter.runner.ports import Executor, OrchestratorServer, Presence, Report
     from outfitter.runner.processes import Exit, Program, run_program
     from outfitter.runner.runner import Figures, Runner, RunnerOptions
     from outfitter.runner.texts import event_data, harmless, result_value
@@ -43,6 +44,8 @@ __all__ = [
     "OrchestratorOptions",
     "OrchestratorServer",
     "Outbox",
+    "Places",
+    "Presence",
     "Program",
     "PromptedExecutor",
     "Report",
@@ -70,7 +73,8 @@ _FILES = {
     "leftovers": ("end_orphans", "end_run"),
     "orders": ("Ended", "ExecutorSpec", "WorkOrder"),
     "outbox": ("Outbox",),
-    "ports": ("Executor", "OrchestratorServer", "Report"),
+    "places": ("Places",),
+    "ports": ("Executor", "OrchestratorServer", "Presence", "Report"),
     "processes": ("Exit", "Program", "run_program"),
     "runner": ("Figures", "Runner", "RunnerOptions"),
     "texts": ("event_data", "harmless", "result_value"),

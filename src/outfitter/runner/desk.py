@@ -24,6 +24,8 @@ from outfitter.upstream import EventParser
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_WAIT, _MOST_WAIT = 0.1, 5.0
+_BEAT_SECONDS = 10.0
+"""How long an answer to a heartbeat is waited for: after an outage the next one must not come late."""
 _PAGE, _MOST_PAGES = 100, 20
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -37,9 +39,12 @@ class _RunnerPage(msgspec.Struct, frozen=True):
     items: tuple[RunnerShown, ...]
 
 
+class _Numbered(msgspec.Struct, frozen=True):
+    seq: int
+
+
 class _EventPage(msgspec.Struct, frozen=True):
-    events: tuple[dict[str, Any], ...]
-    next: int | None = None
+    events: tuple[_Numbered, ...]
 
 
 class _Told(msgspec.Struct, frozen=True):
@@ -114,12 +119,8 @@ class Desk:
 
     async def last_event(self, run_id: str) -> int:
         """The number of the last event that is stored; 0 without any."""
-        last = 0
-        while True:
-            page = await self._read(f"{_path(run_id, 'events')}?after={last}&limit=500", _EventPage)
-            last = int(page.events[-1]["seq"]) if page.events else last
-            if page.next is None or not page.events:
-                return last
+        page = await self._read(f"{_path(run_id, 'events')}?order=newest&limit=1", _EventPage)
+        return page.events[0].seq if page.events else 0
 
     async def finish(self, run_id: str, ended: Ended) -> None:
         """Say how it ended; Conflict when somebody else has said something else."""
@@ -131,7 +132,9 @@ class Desk:
     async def beat(self, runner: str, capacity: int, running: Sequence[str], executors: Sequence[str]) -> Beat:
         """Say that this runner lives, and hear which of its runs are to be stopped."""
         body = {"capacity": capacity, "running": running, "executors": executors}
-        return _decoded(await self._rest.ask("PUT", f"/runners/{quote(runner, safe='')}", body), Beat)
+        with anyio.move_on_after(_BEAT_SECONDS):
+            return _decoded(await self._rest.ask("PUT", f"/runners/{quote(runner, safe='')}", body), Beat)
+        raise Unavailable("the coordinator does not answer a heartbeat", where=self.url)
 
     async def runners(self) -> tuple[RunnerShown, ...]:
         """Every runner that the coordinator knows."""

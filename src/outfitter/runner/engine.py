@@ -176,7 +176,7 @@ class Engine:
         finally:
             self.flights.discard(run_id)
             self._over.append(run_id)
-            self.work.changed()
+            self.work.places.changed()
         return ended.state
 
     # ── its life ──

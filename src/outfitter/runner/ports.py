@@ -1,4 +1,4 @@
-"""What the runner needs of others: an orchestrator, and who executes a run.
+"""What the runner needs of others: an orchestrator, and who executes a run; and what an orchestrator needs of it.
 
 Each is one small shape, so that the runner knows neither the agent SDKs nor the MCP server that agents start other
 agents with. ``app`` brings the real ones together. How a runner signs in is ``credentials``.
@@ -7,11 +7,12 @@ agents with. ``app`` brings the real ones together. How a runner signs in is ``c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
-    from outfitter.runner.orders import Ended, WorkOrder
+    from outfitter.runner.orders import Ended, Offer, WorkOrder
 
 Report: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Takes one event of a run: its type and its data. It is kept at once and sent later, in order."""
@@ -32,6 +33,18 @@ class OrchestratorServer(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Listen no more."""
+        ...
+
+
+class Presence(Protocol):
+    """Which runs are executed here, and which of them wait; see ``Places``."""
+
+    def is_active(self, run_id: str) -> bool:
+        """Whether a run is executed here now."""
+        ...
+
+    def waiting(self, run_id: str, other: Offer, *, is_pending: bool) -> AbstractContextManager[None]:
+        """A run waits for another one as long as the block lasts, and has no place meanwhile."""
         ...
 
 

@@ -25,15 +25,14 @@ from outfitter.runner.desk import Desk
 from outfitter.runner.engine import Engine
 from outfitter.runner.leftovers import end_orphans
 from outfitter.runner.orders import ENDED, News, Offer, RunShown
+from outfitter.runner.places import Active, Places
 from outfitter.runner.ports import Executor, OrchestratorServer
-from outfitter.runner.working import Active, Work
+from outfitter.runner.working import Work
 
 _log = logging.getLogger(__name__)
 _LIST_SECONDS, _PURGE_SECONDS, _END_SECONDS = 30.0, 2.0, 20.0
 _AGAIN_SECONDS = 1.0
 _ROLE_HINT = "OUTFITTER_TOKEN must hold a token of the role runner: outfitter tokens issue runner"
-_UNKNOWN_AGENT = 1
-"""How many runs of an agent are executed at a time until its first order has said how many may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +56,15 @@ class Figures:
     """What a runner is doing."""
 
     running: tuple[str, ...]
+    """The runs that are executed, those that wait for another one with them."""
     waiting: int
+    """How many are pending, for want of a place."""
     states: Mapping[str, int]
     """How many runs have ended in each state."""
+    resting: int = 0
+    """How many of those that are executed wait for another run, and take no place."""
+    refused: tuple[str, ...] = ()
+    """The pending runs that the coordinator did not let this runner begin, when it has ended for want of others."""
 
     @property
     def done(self) -> int:
@@ -77,6 +82,8 @@ class Runner:
     orchestrator: OrchestratorServer | None = None
     """Entered before; its address goes to the gateway with every run."""
     on_change: Callable[[Figures], None] = lambda _: None
+    places: Places = field(default_factory=Places)
+    """Whoever lets runs wait for runs, the orchestrator, has the same."""
     _work: Work = field(init=False)
     _engine: Engine = field(init=False)
     _waiting: dict[str, Offer] = field(default_factory=dict[str, Offer])
@@ -88,13 +95,15 @@ class Runner:
     _closing: anyio.Event = field(default_factory=anyio.Event)
     _grace: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     """Waiting for the runs that are under way; cancelled when nobody wants to wait any longer."""
+    _refused_runs: tuple[str, ...] = ()
     _refused: NeedsToken | None = None
     """Why the runner has given up, if it has."""
 
     def __post_init__(self) -> None:
         """Put its parts together."""
         events = self.options.folder / "events"
-        self._work = Work(self.desk, self.options.id, events, self.executors, self.orchestrator, changed=self._change)
+        self.places.most, self.places.changed = self.options.concurrency, self._change
+        self._work = Work(self.desk, self.options.id, events, self.executors, self.orchestrator, self.places)
         self._engine = Engine(self.options.database, self._work)
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -133,7 +142,8 @@ class Runner:
     @property
     def figures(self) -> Figures:
         """What it is doing now."""
-        return Figures(tuple(self._work.active), len(self._waiting), dict(self._engine.ends))
+        states = dict(self._engine.ends)
+        return Figures(tuple(self.places.active), len(self._waiting), states, self.places.resting, self._refused_runs)
 
     # ── claiming ──
 
@@ -155,9 +165,11 @@ class Runner:
 
     async def _is_done(self) -> bool:
         """Whether nothing is left to do for a runner that ends then; what is pending yet is looked at again."""
-        if not self.options.is_once or self._waiting or self._work.active or self._engine.flights:
+        if not self.options.is_once or self._waiting or self.places.active or self._engine.flights:
             return False
-        self._is_stale = bool(await self.desk.runs("pending"))
+        pending = [run.id for run in await self.desk.runs("pending")]
+        self._refused_runs = self._work.refusals.stubborn(pending)
+        self._is_stale = len(self._refused_runs) < len(pending)
         return not self._is_stale
 
     async def _wait(self, seconds: float) -> None:
@@ -167,39 +179,41 @@ class Runner:
         self._is_stale = self._is_stale or scope.cancelled_caught
 
     async def _list(self) -> None:
-        self._is_stale = False
-        pending = await self.desk.runs("pending")
-        offers = [_offer(run) for run in pending if run.id not in self._work.active]
-        self._waiting = {offer.run_id: offer for offer in offers}
+        self._is_stale, known = False, set(self._waiting)
+        pending, refusals = await self.desk.runs("pending"), self._work.refusals
+        refusals.keep({run.id for run in pending})
+        offers = [_offer(run) for run in pending if not (self.places.is_active(run.id) or refusals.rests(run.id))]
+        new = {run_id: offer for run_id, offer in self._waiting.items() if run_id not in known}  # heard of meanwhile
+        self._waiting = {offer.run_id: offer for offer in offers} | new
 
     async def _start_what_fits(self) -> None:
-        for offer in list(self._waiting.values()):
-            if len(self._work.active) >= self.options.concurrency or self._closing.is_set():
+        for offer in self.places.take_heard():
+            self._waiting.setdefault(offer.run_id, offer)
+        if self.places.is_full:
+            return
+        for offer in self.places.in_order(self._waiting.values()):
+            if self.places.is_full or self._closing.is_set():
                 return
-            if self._has_room(offer.agent) and self._waiting.pop(offer.run_id, None) is not None:
+            if self.places.has_room_for(offer.agent) and self._waiting.pop(offer.run_id, None) is not None:
                 await self._start(offer)
 
     async def _start(self, offer: Offer) -> None:
         run_id = offer.run_id
-        if run_id in self._work.active or run_id in self._engine.flights:
+        if run_id in self.places.active or run_id in self._engine.flights:
             return
-        self._work.active[run_id] = Active(offer.agent)  # the place is kept before anything is waited for
+        self.places.active[run_id] = Active(offer.agent)  # the place is kept before anything is waited for
         is_started = False
         try:
             is_started = await self._engine.start(offer, self._is_left)
         finally:
-            kept = self._work.active.get(run_id)
+            kept = self.places.active.get(run_id)
             if not is_started and kept is not None and not kept.is_begun:
-                del self._work.active[run_id]
+                del self.places.active[run_id]
 
     async def _is_left(self, runner: str) -> bool:
         """Whether what another runner has begun in the database is to be taken up here."""
         alive = [one.id for one in await self.desk.runners() if one.is_alive] or [self.options.id]
         return runner not in alive and self._is_chosen(alive)
-
-    def _has_room(self, agent: str) -> bool:
-        most = self._work.limits.get(agent, _UNKNOWN_AGENT)
-        return most is None or sum(active.agent == agent for active in self._work.active.values()) < most
 
     # ── hearing ──
 
@@ -227,7 +241,7 @@ class Runner:
         self._wake.set()
 
     def _stop(self, run_id: str) -> None:
-        active = self._work.active.get(run_id)
+        active = self.places.active.get(run_id)
         if active is not None and active.is_begun:
             active.end("stopped")
 
@@ -235,7 +249,7 @@ class Runner:
 
     async def _beat(self) -> float:
         """Say that this runner lives; the seconds until it should say so again."""
-        running = [run_id for run_id, active in self._work.active.items() if active.attempt]
+        running = [run_id for run_id, active in self.places.active.items() if active.attempt]
         answer = await self.desk.beat(self.options.id, self.options.concurrency, running, sorted(self.executors))
         for run_id in answer.stop:
             await self._end_named(run_id)
@@ -243,7 +257,7 @@ class Runner:
 
     async def _end_named(self, run_id: str) -> None:
         """End a run: stopped if it is to be, and without a word if it has ended over there or is somebody else's."""
-        active = self._work.active.get(run_id)
+        active = self.places.active.get(run_id)
         if active is None or not active.attempt:
             return
         try:
@@ -299,7 +313,7 @@ class Runner:
         others = {*alive} - {self.options.id}
         for run in [*await self.desk.runs("running"), *await self.desk.runs("stopping")]:
             is_given_up = self._work.given_up.get(run.id, -1) >= run.attempt
-            if run.owner not in others and not is_given_up and len(self._work.active) < self.options.concurrency:
+            if run.owner not in others and not is_given_up and not self.places.is_full:
                 await self._start(_offer(run, is_new=False))
 
     def _is_chosen(self, alive: Sequence[str]) -> bool:
@@ -313,7 +327,7 @@ class Runner:
         self._grace.deadline = anyio.current_time() + self.options.grace
         with self._grace:
             await self._until_idle()
-        for active in list(self._work.active.values()):
+        for active in list(self.places.active.values()):
             active.end("closing")
         with anyio.move_on_after(_END_SECONDS):
             await self._until_idle()
@@ -324,8 +338,8 @@ class Runner:
             await self._wake.wait()
 
     def _is_busy(self) -> bool:
-        left = {run_id for run_id, active in self._work.active.items() if active.is_left}
-        return bool((self._engine.flights | set(self._work.active)) - left)
+        left = {run_id for run_id, active in self.places.active.items() if active.is_left}
+        return bool((self._engine.flights | set(self.places.active)) - left)
 
     async def _keep_purging(self) -> None:
         while True:

@@ -7,6 +7,7 @@ by ``outbox`` for events and by the executors for results and errors.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -76,6 +77,11 @@ def event_data(data: Mapping[str, Any]) -> dict[str, Any]:
     if size <= MOST_EVENT:
         return found
     return {"cut": True, "bytes": size, "text": _beginning(_encode(found), MOST_EVENT // 4)}
+
+
+def clean_value(value: object) -> object:
+    """A value with everything in it made harmless, and nothing of its texts cut off."""
+    return _made_harmless(value, sys.maxsize, _DEEPEST)
 
 
 def result_value(value: object) -> object:

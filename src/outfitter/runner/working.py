@@ -12,11 +12,10 @@ may be repeated.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -29,38 +28,18 @@ from outfitter.runner.folders import name_of
 from outfitter.runner.leftovers import end_run
 from outfitter.runner.orders import ELSEWHERE, ENDED, Ended, Fault, Offer, RunShown, WorkOrder
 from outfitter.runner.outbox import Outbox
+from outfitter.runner.places import Active, Places
 from outfitter.runner.ports import Executor, OrchestratorServer
+from outfitter.runner.refusals import Refusals
 from outfitter.runner.texts import MOST_ERROR, cut
 
 _log = logging.getLogger(__name__)
 _ORCHESTRATOR = "orchestrator_mcp_url"
-Why: TypeAlias = Literal["stopped", "superseded", "closing"]
-
-
-@dataclass(slots=True)
-class Active:
-    """A run that has a place here."""
-
-    agent: str = ""
-    is_begun: bool = False
-    """Whether it is being executed; until then the place is only kept for it."""
-    is_left: bool = False
-    """Whether it waits for the end of this process, so that it is executed again later."""
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    attempt: int = 0
-    """The number of the attempt, once it is known."""
-    why: Why | None = None
-    """Why it was ended from here."""
-
-    def end(self, why: Why) -> None:
-        """Cancel it; the first reason counts."""
-        self.why = self.why or why
-        self.scope.cancel()
 
 
 @dataclass(slots=True)
 class Work:
-    """All runs of one runner. ``active`` are those that have a place."""
+    """All runs of one runner. ``places`` has those that are executed now."""
 
     desk: Desk
     runner: str
@@ -68,43 +47,46 @@ class Work:
     """Where the events of each run are kept until they are sent."""
     executors: Mapping[str, Executor]
     orchestrator: OrchestratorServer | None = None
-    active: dict[str, Active] = field(default_factory=dict[str, Active])
-    limits: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
-    """How many runs of an agent may be executed at a time, as the last order for it said; None: as many as there are
-    places. An agent without an entry is not known yet."""
+    places: Places = field(default_factory=Places)
     given_up: dict[str, int] = field(default_factory=dict[str, int])
     """Runs whose end the coordinator does not take, with the attempt; such an attempt is not begun again here."""
+    refusals: Refusals = field(default_factory=Refusals)
     is_closing: bool = False
     """Whether nothing more is begun."""
-    changed: Callable[[], None] = lambda: None
-    """Told whenever a place was taken or has become free."""
 
     # ── what the engine calls ──
 
     async def execute(self, offer: Offer, *, is_repeated: bool) -> Ended:
         """Execute a run unless it is somebody else's; ``is_repeated``: an earlier attempt may have done something."""
         run_id = offer.run_id
-        active = self.active.setdefault(run_id, Active(offer.agent))
+        active = self.places.active.setdefault(run_id, Active(offer.agent))
         if active.is_begun:
             return ELSEWHERE
         active.is_begun = True
-        order: WorkOrder | None = None
         try:
-            if self.is_closing:
-                active.end("closing")
-            with active.scope:
-                await anyio.lowlevel.checkpoint()
-                values = self._values(offer)
-                taken = await self._take(run_id, values)
-                if isinstance(taken, Ended):
-                    return taken
-                order = self._learn(taken.order, values)
-                is_repeated = order.attempt > 1 and (is_repeated or taken.is_taken_over)
-                return await self._attempt(order, active, is_repeated=is_repeated)
-            return await self._after_the_end(order, active)
+            ended = await self._execute(offer, active, is_repeated=is_repeated)
+            if ended.state is not None:
+                self.places.end_waiting_for(run_id)
+            return ended
         finally:
-            del self.active[run_id]
-            self.changed()
+            del self.places.active[run_id]
+            self.places.changed()
+
+    async def _execute(self, offer: Offer, active: Active, *, is_repeated: bool) -> Ended:
+        """The same, for a run that has its place."""
+        order: WorkOrder | None = None
+        if self.is_closing:
+            active.end("closing")
+        with active.scope:
+            await anyio.lowlevel.checkpoint()
+            values = self._values(offer)
+            taken = await self._take(offer.run_id, values)
+            if isinstance(taken, Ended):
+                return taken
+            order = self._learn(taken.order, values)
+            is_repeated = order.attempt > 1 and (is_repeated or taken.is_taken_over)
+            return await self._attempt(order, active, is_repeated=is_repeated)
+        return await self._after_the_end(order, active)
 
     async def finish(self, run_id: str, ended: Ended) -> None:
         """Send what is left of the events and tell the end, however long the coordinator is away."""
@@ -135,17 +117,23 @@ class Work:
         """The order to execute a run, or how it ended already."""
         try:
             return _Taken(await patiently(lambda: self.desk.begin(run_id, self.runner, values)))
-        except NotFound:
-            return ELSEWHERE
-        except (Invalid, Forbidden) as error:
-            _log.warning("run %s cannot be begun: %s", run_id, error)
-            return ELSEWHERE
-        except Conflict:
-            pass
+        except (NotFound, Invalid, Forbidden) as error:
+            return self._refused(run_id, error)
+        except Conflict as error:
+            why = error
         try:
-            return await self._take_over(await patiently(lambda: self.desk.run(run_id)), values)
+            run = await patiently(lambda: self.desk.run(run_id))
+            if run.state == "pending":  # it is nobody's, and still not ours: another token speaks for this runner
+                return self._refused(run_id, why)
+            return await self._take_over(run, values)
         except (Conflict, NotFound, Invalid, Forbidden):
             return ELSEWHERE
+
+    def _refused(self, run_id: str, why: OutfitterError) -> Ended:
+        """It is not begun now; it stays pending, and is asked for again later."""
+        count, wait = self.refusals.note(run_id)
+        _log.warning("run %s cannot be begun (%d times); asked again in %g s: %s", run_id, count, wait, why)
+        return ELSEWHERE
 
     async def _take_over(self, run: RunShown, values: Mapping[str, str]) -> _Taken | Ended:
         """The order for a run that was begun before, if whoever did is gone."""
@@ -226,7 +214,7 @@ class Work:
         if active.why == "closing" and (order is None or (order.agent.executor and order.agent.executor.recover)):
             # Nothing is kept of it, so that whoever comes next executes it again.
             active.is_left = True
-            self.changed()
+            self.places.changed()
             await anyio.sleep_forever()
         if active.why == "superseded" or order is None:
             _log.warning("a run is no longer executed here: it was taken over or ended by somebody else")
@@ -246,8 +234,8 @@ class Work:
     def _learn(self, order: WorkOrder, values: Mapping[str, str]) -> WorkOrder:
         """The order with what this runner adds; how many of its kind may run is remembered."""
         spec = order.agent.executor
-        self.limits[order.agent.name] = None if spec is None else spec.concurrency
-        self.changed()
+        self.places.limits[order.agent.name] = None if spec is None else spec.concurrency
+        self.places.changed()
         return msgspec.structs.replace(order, orchestrator_url=values.get(_ORCHESTRATOR))
 
     async def _first_number(self, order: WorkOrder) -> int:

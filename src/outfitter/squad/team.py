@@ -1,7 +1,7 @@
 """What a team can be asked about itself: the words of the squad room, and the one port that its server stands on.
 
-There are two who answer: ``reader`` for a ``.squad`` folder, and the registry's own state where there is no such folder.
-Every answer carries notes on what could not be read, so that a broken file is told and never raised.
+There are two who answer: ``reader`` for a ``.squad`` folder, and the registry's own state where there is no such
+folder. Every answer carries notes on what could not be read, so that a broken file is told and never raised.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         KeyRing,
         Kind,
         Past,
+        Pruning,
         Put,
         Registry,
         RunEvent,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         Writing,
         open_database,
     )
+    from outfitter.storage.sightings import ToolSightings, WaitingTool
 
 __all__ = [
     "AGENTS",
@@ -71,6 +73,7 @@ __all__ = [
     "KeyRing",
     "Kind",
     "Past",
+    "Pruning",
     "Put",
     "Registry",
     "RunEvent",
@@ -86,7 +89,9 @@ __all__ = [
     "TellRun",
     "Telling",
     "TokenRecord",
+    "ToolSightings",
     "User",
+    "WaitingTool",
     "Writing",
     "claim",
     "drain",
@@ -100,7 +105,11 @@ __all__ = [
 ]
 
 
-_AUDIT = frozenset({"AuditStore", "SqliteAudit", "drain", "open_audit"})
+_FILES = {
+    **dict.fromkeys(("AuditStore", "SqliteAudit", "drain", "open_audit"), "outfitter.storage.audit"),
+    **dict.fromkeys(("ToolSightings", "WaitingTool"), "outfitter.storage.sightings"),
+}
+"""Where a name is that is not the registry's."""
 
 
 def __getattr__(name: str) -> object:
@@ -110,8 +119,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     try:
-        room = import_module("outfitter.storage.audit" if name in _AUDIT else "outfitter.storage.registry")
-        value = getattr(room, name)
+        value = getattr(import_module(_FILES.get(name, "outfitter.storage.registry")), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("outfitter"):
             raise

@@ -39,10 +39,12 @@ class AuditStore(Taker, Protocol):
         """The sequence number of the newest call; 0 when there is none."""
         ...
 
-    def calls(self, after: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool, outcome or since.
+    def calls(
+        self, last: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None, *, newest_first: bool = False
+    ) -> list[dict[str, Any]]:
+        """Calls after a sequence number, oldest first, or before it, newest first; 0 is the beginning of either.
 
-        ``since`` is a moment in seconds since 1970, as text: calls that began then or later.
+        ``wanted`` are agent, server, tool, outcome or since: a moment in seconds since 1970, as text.
         """
         ...
 

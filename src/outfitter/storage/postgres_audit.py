@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from outfitter.basics import Secret
 from outfitter.errors import Invalid, StorageUnavailable, Unavailable
-from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, Row, rows_of
+from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, Row, place_of, rows_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -126,12 +126,15 @@ class PostgresAudit:
             row = _run(base, "SELECT max(seq) FROM outfitter_calls").fetchone()
             return 0 if row is None or row[0] is None else int(row[0])
 
-    def calls(self, after: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool, outcome or since."""
-        clauses = " AND ".join(["seq > %s", *(_FILTERS[name] for name in wanted or {})])
-        asked = f"SELECT seq, {_NAMES} FROM outfitter_calls WHERE {clauses} ORDER BY seq LIMIT %s"  # noqa: S608 - names of ours
+    def calls(
+        self, last: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None, *, newest_first: bool = False
+    ) -> list[dict[str, Any]]:
+        """Calls after a sequence number, oldest first, or before it, newest first: see ``AuditStore``."""
+        place, order = place_of(last, newest_first=newest_first)
+        clauses = " AND ".join([f"seq {place} %s", *(_FILTERS[name] for name in wanted or {})])
+        asked = f"SELECT seq, {_NAMES} FROM outfitter_calls WHERE {clauses} ORDER BY seq {order} LIMIT %s"  # noqa: S608 - names of ours
         with self._asking() as base:
-            rows = _run(base, asked, after, *(wanted or {}).values(), limit).fetchall()
+            rows = _run(base, asked, last, *(wanted or {}).values(), limit).fetchall()
         return [dict(zip(("seq", *COLUMNS), row, strict=True)) for row in rows]
 
     def since(self, moment: float, limit: int = 200_000) -> list[tuple[str, str, float]]:

@@ -62,6 +62,13 @@ _as_row = msgspec.structs.astuple
 _KEYS = tuple(f'"{name}"'.encode() for name in KEPT)
 
 
+def place_of(last: int, *, newest_first: bool) -> tuple[str, str]:
+    """How a page of rows goes on after the last one of the page before, in SQL; 0 was the last of no page."""
+    if newest_first:
+        return ("<" if last else ">", "DESC")
+    return ">", "ASC"
+
+
 def rows_of(lines: bytes) -> Iterator[Row]:
     """The row of every line that is a record, in order."""
     start = 0

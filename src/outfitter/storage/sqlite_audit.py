@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from outfitter.errors import StorageUnavailable
-from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, batches, rows_of
+from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, batches, place_of, rows_of
 
 _VERSION = 1
 _ROWS_AT_A_TIME = 256
@@ -79,13 +79,16 @@ class SqliteAudit:
         with self._asking() as base:
             return int(base.execute("SELECT ifnull(max(seq), 0) FROM calls").fetchone()[0])
 
-    def calls(self, after: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """Calls after a sequence number, oldest first; ``wanted`` are agent, server, tool, outcome or since."""
-        clauses, values = ["seq > ?"], [str(after)]
+    def calls(
+        self, last: int = 0, limit: int = 1000, wanted: Mapping[str, str] | None = None, *, newest_first: bool = False
+    ) -> list[dict[str, Any]]:
+        """Calls after a sequence number, oldest first, or before it, newest first: see ``AuditStore``."""
+        place, order = place_of(last, newest_first=newest_first)
+        clauses, values = [f"seq {place} ?"], [str(last)]
         for name, value in (wanted or {}).items():
             clauses.append(_FILTERS[name])
             values += [value] * _FILTERS[name].count("?")
-        asked = f"SELECT seq, {_NAMES} FROM calls WHERE {' AND '.join(clauses)} ORDER BY seq LIMIT ?"  # noqa: S608 - same
+        asked = f"SELECT seq, {_NAMES} FROM calls WHERE {' AND '.join(clauses)} ORDER BY seq {order} LIMIT ?"  # noqa: S608 - same
         with self._asking() as base:
             rows = base.execute(asked, (*values, limit)).fetchall()
         return [dict(zip(("seq", *COLUMNS), row, strict=True)) for row in rows]

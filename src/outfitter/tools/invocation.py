@@ -159,7 +159,7 @@ class Invocation:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         """Leave the event; only what is no Exception goes on rising."""
         if isinstance(error, Exception):
-            self.outcome = outcome_of_error(error)
+            self.outcome = outcome_of_error(error, server=self.tool.server, fallback=self.tool.fallback)
         elif error is not None:
             self.outcome = Failed(ToolResult("the call was cancelled", None, success=False, code="cancelled"))
         self._leave(self.settled)

@@ -31,7 +31,7 @@ def run_sync(tool: Tool[Any, Any], params: object, context: ToolContext, limit: 
             return _understood(tool, handler.run(params, context))
         return _understood(tool, _run_in_thread(tool, lambda: handler.run(params, context), limit))
     except Exception as error:  # noqa: BLE001 - a handler is foreign code: whatever it raises is its outcome
-        return outcome_of_error(error)
+        return outcome_of_error(error, server=tool.server, fallback=tool.fallback)
 
 
 async def run_async(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> Outcome:
@@ -39,7 +39,7 @@ async def run_async(tool: Tool[Any, Any], params: object, context: ToolContext, 
     try:
         return _understood(tool, await _await(tool, params, context, None if tool.is_bounded else limit))
     except Exception as error:  # noqa: BLE001 - a handler is foreign code: whatever it raises is its outcome
-        return outcome_of_error(error)
+        return outcome_of_error(error, server=tool.server, fallback=tool.fallback)
 
 
 async def _await(tool: Tool[Any, Any], params: object, context: ToolContext, limit: float | None) -> object:

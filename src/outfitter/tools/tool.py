@@ -50,6 +50,8 @@ class Tool(Generic[P, R]):
     title: str = ""
     annotations: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue], repr=False)
     policies: tuple[ToolPolicy, ...] = field(default=(), repr=False)
+    fallback: str = field(default="", repr=False)
+    """What the model is told to do instead when the tool's server is not available."""
     timeout: float | None = None
     is_bounded: bool = False
     compensate: Tool[Any, Any] | None = field(default=None, repr=False)

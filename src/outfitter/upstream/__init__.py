@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     )
     from outfitter.upstream.sse import SseWire, open_sse_wire
     from outfitter.upstream.stdio import StdioLimits, StdioWire, open_stdio_wire
+    from outfitter.upstream.uptime import Standing, Uptime
     from outfitter.upstream.wire import STREAM_CLOSED, Inbox, Message, SessionLost, Wire
 
 _FILES = {
@@ -95,6 +96,7 @@ _FILES = {
         "make_providers", "provider_of", "secrets_folder",
     ),
     "sse": ("SseWire", "open_sse_wire"),
+    "uptime": ("Standing", "Uptime"),
     "wire": ("STREAM_CLOSED", "Inbox", "Message", "SessionLost", "Wire"),
 }  # fmt: skip
 
@@ -138,12 +140,14 @@ __all__ = [
     "SessionLost",
     "SpawnRules",
     "SseWire",
+    "Standing",
     "State",
     "StatusRefused",
     "StdioLimits",
     "StdioWire",
     "StopTimes",
     "SyncPool",
+    "Uptime",
     "VaultSecrets",
     "Wire",
     "arm_servers",

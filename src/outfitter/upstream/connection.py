@@ -4,6 +4,7 @@ One task (``Connection.run``) owns the link: it opens and closes it. The task is
 ends when it is not. Requests come from any task and wait, bounded,
 until the link is ready. A request that may have reached the server is never repeated; one that certainly did not is,
 once. One failing request does not disturb the others: only a wire that is gone for good takes the link with it.
+A server that somebody listens to comes back by itself: at once when it was lost, and when its rest is over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -24,6 +26,8 @@ from outfitter.upstream.eras import Agreement, Era
 from outfitter.upstream.lifecycle import Happening, Health, Patience, State
 from outfitter.upstream.link import Link, OnNotice, OpenWire, open_link
 from outfitter.upstream.peers import Peer
+from outfitter.upstream.reviving import greet
+from outfitter.upstream.uptime import Uptime
 from outfitter.upstream.wire import Message, SessionLost
 
 T = TypeVar("T")
@@ -47,6 +51,8 @@ class Connection:
     prefers: Era = Era.MODERN
     health: Health = field(default_factory=Health)
     era: Era | None = None
+    uptime: Uptime = field(default_factory=Uptime)
+    """Where its time is counted, with that of others to the same server."""
     _link: Link | None = None
     _in_use: int = 0
     _last_used: float = 0.0
@@ -56,6 +62,7 @@ class Connection:
     _changed: anyio.Event = field(default_factory=anyio.Event)
     _renewing: anyio.Lock = field(default_factory=anyio.Lock)
     _failures: int = 0
+    _is_out: bool = False
     _is_closed: bool = False
     _owner: anyio.CancelScope | None = None
     _listeners: tuple[OnNotice, ...] = ()
@@ -87,6 +94,7 @@ class Connection:
             self._listeners = tuple(other for other in self._listeners if other is not hear)
             if not self._listeners and self._listening is not None:
                 self._listening.cancel()
+            self._tell_waiters()
 
         self._listeners = (*self._listeners, hear)
         self._tell_waiters()
@@ -134,9 +142,11 @@ class Connection:
         except UpstreamLost as lost:
             if link.is_usable:
                 self._count_failure(lost)
+            lost.retry_after = self.health.rest_left(loop_time())
             raise
         except NeedsAuth as refused:
             self._rest(Happening.REFUSED, refused)
+            refused.retry_after = self.patience.cooldown
             raise
         finally:
             self._in_use -= 1
@@ -159,9 +169,10 @@ class Connection:
 
     def _recover(self) -> None:
         self._failures = 0
-        if self.health.state is not State.READY and self._link is not None:
+        if self.health.state is not State.READY and self._link is not None and not self._is_closed:
             self._note(Happening.TRIED)
             self._note(Happening.OPENED)
+            self._come_back(is_another=True)
 
     async def _ready(self) -> Link:
         """The open link; waits for the owner to open it, no longer than the tries may take."""
@@ -195,7 +206,9 @@ class Connection:
 
     def _want(self) -> None:
         """Have the owner open the link; start the owner when there is none."""
-        self._is_wanted = True
+        if not self._is_wanted:
+            self._is_wanted = True
+            self._tell_waiters()
         if not self._is_running:
             self.start(self)
             self._is_running = True
@@ -235,13 +248,25 @@ class Connection:
                     if self._refusal() is None:
                         await self._keep_open()
                     self._tell_waiters()
+                    await self._wait_for_turn()
         finally:
             self._is_running = False
             self._tell_waiters()
 
+    async def _wait_for_turn(self) -> None:
+        """Want it again without being asked, when somebody listens and it was lost, or when its rest is over."""
+        while self._listeners and not self._is_wanted and self.health.state in {State.DEGRADED, State.DOWN}:
+            left = self.health.rest_left(loop_time())
+            if left <= 0:
+                self._is_wanted = True
+                return
+            with anyio.move_on_after(left):
+                await self._changed.wait()
+
     def give_up(self) -> None:
         """Begin to end the link for good; its owner closes it."""
         self._is_closed = True
+        self._note(Happening.CLOSED)
         if self._owner is not None:
             self._owner.cancel()
         self._tell_waiters()
@@ -251,7 +276,6 @@ class Connection:
         self.give_up()
         while self._is_running:
             await self._changed.wait()
-        self._note(Happening.CLOSED)
 
     async def _keep_open(self) -> None:
         """One life of the link, with the tries it takes; problems end up in ``health``."""
@@ -285,8 +309,7 @@ class Connection:
                 self._link = link
                 self._note(Happening.OPENED)
                 self._tell_waiters()
-                if is_another:
-                    self._hear({"jsonrpc": "2.0", "method": TOOLS_CHANGED})
+                self._come_back(is_another=is_another)
                 await self._until_over(link)
         except OutfitterError:
             if not opened:
@@ -302,9 +325,11 @@ class Connection:
                 group.start_soon(self._listen, link)
             if self.idle_seconds is not None:
                 group.start_soon(self._watch_idle, self.idle_seconds, group)
+            group.start_soon(self._watch_rest, link)
 
     async def _watch_wire(self, link: Link, group: TaskGroup) -> None:
         error = await link.wait_lost()
+        _log.warning("%s was lost: %s", self.name, error.message)
         self._note(Happening.LOST, error)
         self._count_failure(error)
         group.cancel_scope.cancel()
@@ -325,6 +350,19 @@ class Connection:
                 self._listening = None
             await anyio.sleep(self.patience.longest_wait)  # a server may end the stream as often as it is opened
 
+    async def _watch_rest(self, link: Link) -> None:
+        """Ask for a sign of life when a rest is over whose link stayed open, if somebody listens."""
+        while link.is_usable:
+            left = self.health.rest_left(loop_time())
+            if self.health.state is not State.DOWN or not self._listeners:
+                await self._changed.wait()
+            elif left > 0:
+                with anyio.move_on_after(left):
+                    await self._changed.wait()
+            else:
+                with suppress(OutfitterError):  # being asked, it rests again
+                    await self.use(greet)
+
     async def _watch_idle(self, seconds: float, group: TaskGroup) -> None:
         self._last_used = loop_time()
         while self._is_busy or loop_time() < self._last_used + seconds:  # noqa: ASYNC110 - a time, not an event
@@ -336,9 +374,23 @@ class Connection:
     def _rest(self, happening: Happening, error: OutfitterError | None) -> None:
         self._note(happening, error)
         self.health = self.health.resting(loop_time(), self.patience.cooldown)
+        if not self._is_out:
+            self._is_out = True
+            said = "it failed" if error is None else error.message
+            _log.warning("%s is not available: %s; tried again in %g s", self.name, said, self.patience.cooldown)
+        self._tell_waiters()
+
+    def _come_back(self, *, is_another: bool) -> None:
+        """It may have other lists than before: whoever listens is told so."""
+        if self._is_out:
+            _log.info("%s is back", self.name)
+        if is_another or self._is_out:
+            self._is_out = False
+            self._hear({"jsonrpc": "2.0", "method": TOOLS_CHANGED})
 
     def _note(self, happening: Happening, error: OutfitterError | None = None) -> None:
-        self.health = self.health.after(happening, loop_time(), error)
+        before, self.health = self.health, self.health.after(happening, loop_time(), error)
+        self.uptime.move(before, self.health)
 
     def _tell_waiters(self) -> None:
         changed, self._changed = self._changed, anyio.Event()

@@ -1,7 +1,7 @@
 """In which state a server is, and how it gets from one to another: a table, and the numbers that go with it.
 
-The table is what the code runs on and what the documents show. Nothing is probed for its own sake: a state changes
-because something was tried.
+The table is what the code runs on and what the documents show. A state changes because something was tried: by a
+request, or, while somebody listens to the server, by itself when it was lost and when its rest is over.
 """
 
 from __future__ import annotations
@@ -100,11 +100,17 @@ class Health:
 
     def refusal(self, now: float, where: str) -> OutfitterError | None:
         """The error for a request while the server rests; None when it may be tried."""
-        if self.state not in {State.DOWN, State.NEEDS_AUTH} or now >= self.retry_at:
+        left = self.rest_left(now)
+        if left <= 0:
             return None
         said = self.last_error.message if self.last_error else "it failed"
-        left = self.retry_at - now
         message = f"not available: {said}; it is tried again in {left:.0f} s"
-        if self.state is State.NEEDS_AUTH:
-            return NeedsAuth(message, where=where)
-        return UpstreamDown(message, retry_after=left, where=where)
+        if self.state is not State.NEEDS_AUTH:
+            return UpstreamDown(message, retry_after=left, where=where, reason=said)
+        refused = NeedsAuth(message, where=where)
+        refused.retry_after = left
+        return refused
+
+    def rest_left(self, now: float) -> float:
+        """Seconds until the server is tried again; 0 when the next request tries it."""
+        return max(0.0, self.retry_at - now) if self.state in {State.DOWN, State.NEEDS_AUTH} else 0.0

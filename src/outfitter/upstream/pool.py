@@ -21,9 +21,10 @@ from outfitter.resolution import ArmedCredentials, ArmedServer, ArmedStdio, Plan
 from outfitter.upstream.clock import loop_time
 from outfitter.upstream.connection import Connection
 from outfitter.upstream.eras import Era
-from outfitter.upstream.lifecycle import Patience
+from outfitter.upstream.lifecycle import Health, Patience
 from outfitter.upstream.link import OnNotice, OpenWire
 from outfitter.upstream.peers import Peer
+from outfitter.upstream.uptime import Standing, Uptime
 from outfitter.upstream.wire import Inbox, Wire
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Pool:
     _authorizers: dict[ArmedCredentials, Authorizer] = field(default_factory=dict["ArmedCredentials", "Authorizer"])
     _all: list[Connection] = field(default_factory=list[Connection])
     _sweep_at: int = _FEW
+    _uptimes: dict[str, Uptime] = field(default_factory=dict[str, Uptime])
+    """By the name of the server, as long as the pool lives."""
 
     async def __aenter__(self) -> Self:
         """Open the pool; reap what a dead process of ours left behind."""
@@ -118,8 +121,9 @@ class Pool:
         return connection
 
     def _make(self, server: ArmedServer, peer: Peer | None, prefers: Era) -> Connection:
+        uptime = self._uptimes.setdefault(server.planned.alias, Uptime())
         connection = Connection(
-            server, self._open_wire, self._start, peer, self.patience, self.idle_seconds, prefers=prefers
+            server, self._open_wire, self._start, peer, self.patience, self.idle_seconds, prefers, uptime=uptime
         )
         self._forget_unused()
         self._all.append(connection)
@@ -154,6 +158,14 @@ class Pool:
     def connections(self) -> tuple[Connection, ...]:
         """Every connection, open or not."""
         return tuple(self._all)
+
+    def standings(self) -> dict[str, Standing]:
+        """How each server has done since the pool was opened, those that nobody uses any more included."""
+        now = loop_time()
+        healths: dict[str, list[Health]] = {}
+        for connection in self._all:
+            healths.setdefault(connection.server.planned.alias, []).append(connection.health)
+        return {name: uptime.standing(healths.get(name, ()), now) for name, uptime in self._uptimes.items()}
 
     def _open_wire(self, server: ArmedServer, inbox: Inbox) -> AbstractAsyncContextManager[Wire]:
         if self.open_wire is not None:

@@ -119,6 +119,8 @@ async def test_what_a_run_tells_is_kept_in_order_and_once(served: Served) -> Non
     assert ([one["seq"] for one in shown["events"]], shown["next"]) == ([1, 2, 3], 3)
     rest = (await served.get(f"{path}?after=3")).json
     assert ([one["type"] for one in rest["events"]], rest["next"]) == (["d", "e"], None)
+    last = (await served.get(f"{path}?order=newest&limit=2")).json
+    assert ([one["seq"] for one in last["events"]], last["next"]) == ([5, 4], None)
     assert rest["events"][0] == {"seq": 4, "type": "d", "at": "2026-11-16T07:00:00.000000Z", "data": {}}
     told_of = [
         event.data for event in await served.office.coordinator.events.after(0, 1000) if event.kind == "run.event"

@@ -19,7 +19,18 @@ from outfitter.basics import Secret
 from outfitter.runner import GivenToken, Orchestrator, OrchestratorOptions
 from tests.coordinator.api.kit import Served, service
 from tests.gateway.kit import Raw
-from tests.runner.orchestrator.kit import Stage, cable, call, orchestrating, play, stage, take, until, write_agents
+from tests.runner.orchestrator.kit import (
+    Present,
+    Stage,
+    cable,
+    call,
+    orchestrating,
+    play,
+    stage,
+    take,
+    until,
+    write_agents,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.promise("ORCHESTRATOR-CALLBACK")]
 
@@ -157,7 +168,7 @@ async def test_a_coordinator_that_is_restarted_loses_no_result(tmp_path: Path) -
         runner = await first.as_role("runner")
     async with cable(None) as line:
         options = OrchestratorOptions(line.url, state, patience=1.0)
-        async with Orchestrator(options, GivenToken(Secret(runner.token or "")), lambda _: True) as orchestrator:
+        async with Orchestrator(options, GivenToken(Secret(runner.token or "")), Present()) as orchestrator:
             async with service(tmp_path) as served:
                 line.target = served.url
                 here = Stage(replace(served, token=first.token), orchestrator, served.session)

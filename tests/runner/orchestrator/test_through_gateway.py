@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from outfitter.basics import Secret
 from outfitter.runner import GivenToken, Orchestrator, OrchestratorOptions
 from outfitter.testing import Script, serve_http
-from tests.app.kit import Place, Up, ended
+from tests.app.kit import Place, Up
 from tests.gateway.kit import Raw
-from tests.runner.orchestrator.kit import PATIENCE, Said, call, until
+from tests.runner.orchestrator.kit import Present, Said, call, until
+from tests.runner.orchestrator.programs import END, LEAD, ORCHESTRATOR, ended_runs, running
 
 pytestmark = pytest.mark.anyio
-ORCHESTRATOR = {
-    "id": "orchestrator",
-    "url": "${AGENT_ORCHESTRATOR_MCP_URL}",
-    "header_schema": {"X-Agent-Session-Id": {"type": "string", "required": True, "internal": True}},
-}
 STORE = {
     "id": "store",
     "header_schema": {
@@ -71,7 +63,7 @@ async def test_a_child_that_was_started_through_the_gateway_has_the_headers_of_i
         async with place.up() as up:
             token = (await up.api("POST", "/tokens", {"role": "runner"}))[1]["token"]
             options = OrchestratorOptions(up.url, tmp_path / "state")
-            async with Orchestrator(options, GivenToken(Secret(token)), lambda _: True) as orchestrator:
+            async with Orchestrator(options, GivenToken(Secret(token)), Present()) as orchestrator:
                 asked = {"agent_name": "lead", "prompt": "go", "credentials": {"store": {"api_key": "canary"}}}
                 run = (await up.api("POST", "/runs", asked))[1]
                 url = orchestrator.url_for(run["session_id"], run["id"])
@@ -94,30 +86,6 @@ async def _is_recorded(up: Up, agent: str, tool: str) -> bool:
     return (agent, tool) in {(one["agent"], one["tool"]) for one in calls}
 
 
-LEAD = """
-import json, sys, urllib.request
-
-order = json.load(sys.stdin)
-META = "io.modelcontextprotocol/"
-
-
-def call(server, tool, **arguments):
-    meta = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
-    params = {"name": tool, "arguments": arguments, "_meta": meta}
-    headers = {
-        "Authorization": f"Bearer {order['mcp']['token']}", "Content-Type": "application/json",
-        "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call", "Mcp-Name": tool,
-    }
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
-    request = urllib.request.Request(order["mcp"]["servers"][server], body, headers)
-    with urllib.request.urlopen(request, timeout=90) as answer:
-        text = answer.read().decode()
-    found = json.loads(text[text.rindex("data: ") + 6:] if text.startswith(("event:", "data:", ":")) else text)
-    return found["result"]
-
-
-"""
 SYNC = 'said = call("orchestrator", "start_agent", agent="worker", prompt="look")["structuredContent"]\n'
 CALLBACK = """
 if order["prompt"] == "go":
@@ -126,32 +94,6 @@ else:
     said = json.loads(order["prompt"].partition("\\n")[2])[0]
 """
 WORKER = 'said = call("store", "headers")["structuredContent"]["headers"]\n'
-END = 'print(json.dumps({"type": "result", "result": said}))\n'
-
-
-@asynccontextmanager
-async def running(place: Place, up: Up, token: str) -> AsyncGenerator[None]:
-    """A runner as somebody starts it on the command line."""
-    command = [sys.executable, "-m", "outfitter", "runner", "--server", up.url]
-    environment = {**place.environment, "OUTFITTER_TOKEN": token}
-    with (place.folder / "runner.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=place.folder, env=environment, stdout=log, stderr=log)  # noqa: ASYNC220 - starting takes no time
-    try:
-        yield
-    finally:
-        process.terminate()
-        await ended(process)
-
-
-async def ended_runs(up: Up, session: str, count: int) -> list[dict[str, Any]]:
-    """The runs of a session once so many have ended, oldest first."""
-    with anyio.fail_after(PATIENCE):
-        while True:
-            listed = (await up.api("GET", "/runs?limit=500"))[1]["items"]
-            runs = [run for run in reversed(listed) if run["session_id"] == session and run["ended_at"] is not None]
-            if len(runs) >= count:
-                return runs
-            await anyio.sleep(0.1)
 
 
 @pytest.mark.parametrize("mode", ["sync", "callback"])
@@ -168,7 +110,7 @@ async def test_two_programs_of_a_real_runner_do_the_same(tmp_path: Path, mode: s
         async with place.up() as up:
             token = (await up.api("POST", "/tokens", {"role": "runner"}))[1]["token"]
             run = (await up.api("POST", "/runs", {"agent_name": "lead", "prompt": "go"}))[1]
-            async with running(place, up, token):
+            async with running(place, up.url, token):
                 runs = await ended_runs(up, run["session_id"], 1 if mode == "sync" else 2)
     assert runs[-1]["state"] == "done", runs[-1]
     said = runs[-1]["result"]

@@ -136,16 +136,37 @@ async def test_runners_are_remembered_as_they_described_themselves(place: Place)
         assert first.first_seen < first.last_seen
 
 
+@pytest.mark.promise("RUNS-EVENTS-KEPT")
+async def test_what_runs_told_that_ended_long_ago_goes_and_nothing_else(place: Place) -> None:
+    async with place.open() as base:
+        for number in (1, 2, 3):
+            await base.runs.add(run(number), session(number))
+            await base.executing.begin(f"r{number}", Taking("n1", token(f"t{number}", f"r{number}")), tell)
+            for first in range(1, 2_200, 1_000):
+                told = Telling(1, first, events(*["tick"] * 1_000))
+                await base.executing.append(f"r{number}", told, tell_events)
+        for number in (1, 2):
+            await base.executing.finish(f"r{number}", Ending(1, "done", "kept"), tell)
+        place.run("UPDATE runs SET ended_at = '2020-01-01T00:00:00.000000Z' WHERE id = 'r1'")
+        assert await base.pruning.forget_events("2020-01-01T00:00:00.000000Z") == (0, None)
+        assert await base.pruning.forget_events("2020-01-02T00:00:00.000000Z") == (3_000, None)
+        assert await base.pruning.forget_events("2020-01-02T00:00:00.000000Z") == (0, None)
+        assert [len(await base.executing.events(f"r{number}", 0, 5_000)) for number in (1, 2, 3)] == [0, 3_000, 3_000]
+        kept = await base.runs.get("r1")
+        assert kept is not None
+        assert (kept.state, kept.result) == ("done", "kept")
+
+
 async def test_tokens_of_runs_that_ended_long_ago_go(place: Place) -> None:
     async with place.open() as base:
         ended = (datetime.now(UTC) - timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         old = replace(token("old", "r0"), revoked_at=ended)
         for one in (old, replace(old, id="kept", digest="k", run_id=None)):
             await base.tokens.add(one)
-        place.run("UPDATE counters SET value = 63 WHERE name = 'tokens'")  # it is done at times only
         await base.runs.add(run(1), session(1))
         await base.executing.begin("r1", taking("n1"), tell)
         await base.executing.finish("r1", Ending(1, "done"), tell)
+        assert (await base.pruning.forget_tokens(), await base.pruning.forget_tokens()) == (1, 0)
         assert {one.id for one in await base.tokens.all()} == {"kept", "t-n1"}
 
 

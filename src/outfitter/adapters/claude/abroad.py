@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Awaitable, Iterable, Mapping
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -22,7 +21,9 @@ from outfitter.adapters.claude.guests import Guests
 from outfitter.adapters.claude.place import Place
 from outfitter.adapters.claude.wink import WINK
 from outfitter.adapters.reading import items, text
+from outfitter.adapters.rests import Rests
 from outfitter.basics import quote
+from outfitter.calls import tell_missing, tell_outage
 from outfitter.catalog import MCPServer, ToolKey, build_name_map
 from outfitter.errors import Conflict, McpConnectionError, OutfitterError, Unavailable, UpstreamDown, UpstreamLost
 
@@ -33,13 +34,6 @@ T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
 _log = logging.getLogger(__name__)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-_LOST = re.compile(
-    r"connection (closed|error|refused|reset)|not connected|ECONN|EPIPE|socket|fetch failed|timed? ?out|"
-    r"unable to connect|session (not found|expired|terminated)|HTTP 5\d\d",
-    re.IGNORECASE,
-)
-_MOST_FAILURES = 3
-_REST_SECONDS = 60.0
 
 
 def cli_name(server: str, tool: str) -> str:
@@ -78,13 +72,15 @@ class Abroad:
         self._servers: dict[str, MCPServer] = {}
         self._definitions: dict[str, Definition] = {}
         self._names: dict[str, str] = {}
-        self._failures: dict[str, int] = {}
-        self._rests: dict[str, float] = {}
+        self._rests = Rests()
 
     # ── connecting ──
 
-    async def connect(self, client: ClaudeSDKClient, servers: Iterable[MCPServer], *, is_first: bool = False) -> str:
-        """Have these servers connected; which are not, as the model is told. McpConnectionError as the bridge."""
+    async def connect(self, client: ClaudeSDKClient, servers: Iterable[MCPServer]) -> str:
+        """Have these servers connected; what the model is told of those that are not.
+
+        McpConnectionError when one of them is required.
+        """
         if self._config.route not in {"native", "gateway"}:
             return ""
         route = self._config.gateway
@@ -102,9 +98,9 @@ class Abroad:
         await control(client, {"subtype": "mcp_set_servers", "servers": asked})
         status = items((await understood(client.get_mcp_status())).get("mcpServers"))
         failures |= self._failed(status)
-        self._check(failures, is_first=is_first)
+        self._check(failures)
         await self._welcome(client, status)
-        return f"Not connected, so the tools are missing: {', '.join(sorted(failures))}." if failures else ""
+        return tell_missing(sorted(failures), {name: wanted[name].fallback for name in failures})
 
     async def _define(self, servers: Mapping[str, MCPServer]) -> Mapping[str, Definition | McpConnectionError]:
         home, cwd = self._place.home, self._place.cwd
@@ -121,11 +117,10 @@ class Abroad:
             found[name] = McpConnectionError(f"Claude Code cannot connect it: {said}", server_name=name)
         return found
 
-    def _check(self, failures: Mapping[str, McpConnectionError], *, is_first: bool) -> None:
-        required = [name for name in failures if self._servers[name].required]
-        is_alone = is_first and bool(failures) and failures.keys() == self._servers.keys()
-        for name in required or (list(failures)[:1] if is_alone else []):
-            raise failures[name]
+    def _check(self, failures: Mapping[str, McpConnectionError]) -> None:
+        for name in failures:
+            if self._servers[name].required:
+                raise failures[name]
         for error in failures.values():
             _log.warning("not connected: %s", error)
 
@@ -172,23 +167,16 @@ class Abroad:
 
     def rest(self, name: str) -> UpstreamDown | None:
         """Why this server is not asked now, if it is not."""
-        left = self._rests.get(name, 0.0) - time.monotonic()
-        if left <= 0:
-            return None
-        return UpstreamDown(f"it failed {_MOST_FAILURES} times", retry_after=left, where=f"server '{name}'")
+        return self._rests.refusal(name)
 
-    def note(self, name: str, said: str | None) -> OutfitterError | None:
+    def note(self, name: str, said: str | None) -> UpstreamLost | None:
         """Note how a call of this server ended; the error when it was the server that failed, and not the tool."""
-        if said is None or _LOST.search(said) is None:
-            self._failures.pop(name, None)
-            return None
-        self._failures[name] = self._failures.get(name, 0) + 1
-        if self._failures[name] >= _MOST_FAILURES:
-            self._failures.pop(name)
-            self._rests[name] = time.monotonic() + _REST_SECONDS
-        masked = self._definitions[name].mask(said) if name in self._definitions else said
-        _log.warning("adapters.mcp_failed: server '%s': %s", name, masked)
-        return UpstreamLost(masked, may_have_run=True, where=f"server '{name}'")
+        is_masked = said is not None and name in self._definitions
+        return self._rests.note(name, self._definitions[name].mask(said or "") if is_masked else said)
+
+    def tell(self, name: str, fault: OutfitterError) -> str:
+        """What the model is told of a server that failed its call."""
+        return tell_outage(name, fault, fallback=self._servers[name].fallback)
 
 
 def _check_names(servers: Iterable[str]) -> None:

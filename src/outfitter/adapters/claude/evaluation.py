@@ -100,9 +100,9 @@ class Evaluation(Generic[T]):
     async def _converse(self, place: Place) -> PromptResponse[T]:
         try:
             async with self._running(place) as client:
-                await self._abroad.connect(client, self._outfit.servers, is_first=True)
+                missing = await self._abroad.connect(client, self._outfit.servers)
                 self._outfit.toolbox()  # two tools of one name are found now, not in the middle
-                await client.query(self._outfit.rendered.text)
+                await client.query("\n\n".join(filter(None, (self._outfit.text, missing))))
                 return await self._listen(client)
         except Exception as error:
             if not is_foreign(error):

@@ -58,6 +58,7 @@ class Guests:
             server=None if server is None else server.name,
             tool=tool,
             policies=() if server is None else cast("tuple[ToolPolicy, ...]", server.policies),
+            fallback="" if server is None else server.fallback,
             is_bounded=True,
         )
         self._outfit.guests = (*self._outfit.guests, guest)

@@ -96,7 +96,7 @@ class Hooks:
         said = text(hooked.get("error")) or "it failed"
         fault = self.abroad.note(server, said) if server else None
         await self.guests.end(known, ToolResult.error(said) if fault is None else fault)
-        return {} if fault is None else _context_of(event, _fallback(server))
+        return {} if fault is None else _context_of(event, self.abroad.tell(server, fault))
 
     async def _after_all(self, _hooked: Mapping[str, Any], _call_id: str | None, _context: object) -> Json:
         if self.outfit.tools() != self.listed:
@@ -116,13 +116,6 @@ def _denied(reason: str) -> Json:
 
 def _context_of(event: str, said: str) -> Json:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": said}}
-
-
-def _fallback(server: str) -> str:
-    return (
-        f"The MCP server '{server}' is not available. Do without its tools if you can, or say what is missing. "
-        f"It is connected again by itself; after repeated failures it is not asked for a minute."
-    )
 
 
 def _result(response: object) -> ToolResult[Any]:

@@ -24,6 +24,7 @@ from outfitter.adapters.copilot.config import Hook
 from outfitter.adapters.forms import Json
 from outfitter.adapters.outfit import Outfit
 from outfitter.adapters.reading import read_arguments, text
+from outfitter.adapters.rests import Rests
 from outfitter.calls import ToolResult
 from outfitter.errors import OutfitterError, Unavailable
 from outfitter.tools import Tool, ToolContext
@@ -31,6 +32,8 @@ from outfitter.tools import Tool, ToolContext
 _log = logging.getLogger(__name__)
 _BROKEN = "the check before the call failed"
 _KNOWN_WORDS = frozenset({"permissionDecision", "permissionDecisionReason"})
+_CONTEXT = "additionalContext"
+_GONE = "' does not exist."
 _BEFORE, _AFTER, _AFTER_FAILURE = "on_pre_tool_use", "on_post_tool_use", "on_post_tool_use_failure"
 
 
@@ -39,14 +42,15 @@ class _Passing:
     """One call that Copilot makes, from the hook before it to the hook after it."""
 
     call_id: str = ""
+    server: str = ""
     settled: anyio.Event = field(default_factory=anyio.Event)
     """It may be made, or it will not be."""
     came: anyio.Event = field(default_factory=anyio.Event)
     over: anyio.Event = field(default_factory=anyio.Event)
-    result: ToolResult[Any] | None = None
+    result: ToolResult[Any] | OutfitterError | None = None
     answer: ToolAnswer | None = None
 
-    def end(self, result: ToolResult[Any]) -> None:
+    def end(self, result: ToolResult[Any] | OutfitterError) -> None:
         """Say what came of it."""
         self.result = result
         self.came.set()
@@ -61,7 +65,8 @@ class Calls:
         self._give_up = give_up
         self._group: TaskGroup | None = None
         self._may_go_on: Callable[[], str | None] = lambda: "nothing was begun"
-        self._guests: dict[str, str] = {}
+        self._guests: dict[str, Tool[Any, Any]] = {}
+        self._rests = Rests()
         self._free: frozenset[str] = frozenset()
         self._ids: defaultdict[str, deque[str]] = defaultdict(deque)
         self._passing: dict[str, _Passing] = {}
@@ -80,7 +85,7 @@ class Calls:
         ``may_go_on`` says why nothing more may be begun.
         """
         self._group, self._may_go_on, self._free = group, may_go_on, frozenset(free)
-        self._guests = {shown: tool.name for shown, tool in guests.items()}
+        self._guests = dict(guests)
         self.outfit.guests = tuple(
             replace(tool, handler=self._hand_over, async_handler=None, value=None, is_bounded=False)
             for tool in guests.values()
@@ -147,12 +152,13 @@ class Calls:
             return None if refusal is None else _denial(refusal)
         if (why := self._may_go_on()) is not None:
             return _denial(why)
-        passing = self._passing[call_id] = _Passing(call_id)
-        if refusal is not None:
-            passing.end(ToolResult.error(refusal, code="denied"))
-        use = ToolUse(call_id, self._guests[name], read_arguments(arguments))
-        self._start(passing, use)
-        await (passing.settled if refusal is None else passing.over).wait()
+        guest = self._guests[name]
+        passing = self._passing[call_id] = _Passing(call_id, guest.server or "")
+        ending = self._rests.refusal(passing.server) if refusal is None else ToolResult.error(refusal, code="denied")
+        if ending is not None:
+            passing.end(ending)
+        self._start(passing, ToolUse(call_id, guest.name, read_arguments(arguments)))
+        await (passing.settled if ending is None else passing.over).wait()
         if passing.over.is_set():
             told = passing.answer.text if passing.answer is not None else "the evaluation has ended"
             return _denial(told)
@@ -164,22 +170,28 @@ class Calls:
         passing = self._passing.pop(context.call_id)
         passing.settled.set()
         await passing.came.wait()
+        if isinstance(passing.result, OutfitterError):
+            raise passing.result
         return passing.result or ToolResult.error("no result came")
 
-    async def _after(self, data: Json) -> None:
+    async def _after(self, data: Json) -> Json | None:
         waiting = self._open[_key(text(data.get("toolName")), data.get("toolArgs"))]
-        if waiting:
-            passing = waiting.popleft()
-            passing.end(_result(data))
-            # What the call left behind stands before the model goes on.
-            await passing.over.wait()
+        if not waiting:
+            return None
+        passing, result = waiting.popleft(), _result(data)
+        fault = self._rests.note(passing.server, None if result.success else result.message)
+        passing.end(result if fault is None else fault)
+        # What the call left behind stands before the model goes on.
+        await passing.over.wait()
+        return None if fault is None or passing.answer is None else {_CONTEXT: passing.answer.text}
 
     def ended(self, call_id: str, told: str) -> None:
         """Copilot has no more to do with a call; one whose hook did not come ends here."""
         for waiting in self._open.values():
             for passing in [each for each in waiting if each.call_id == call_id]:
                 waiting.remove(passing)
-                passing.end(ToolResult.error(told or "the call was given up"))
+                fault = self._rests.note(passing.server, told)
+                passing.end(fault or ToolResult.error(told or "the call was given up"))
 
 
 def _key(name: str, arguments: object) -> str:
@@ -194,14 +206,18 @@ def _result(data: Json) -> ToolResult[Any]:
     found: Json = data.get("toolResult") or {}
     if "error" in data or found.get("resultType") != "success":
         told = text(data.get("error")) or text(found.get("textResultForLlm")) or "the call failed"
-        return ToolResult.error(told)
+        # Copilot takes the tools of a server away that it has lost.
+        return ToolResult.error("Copilot is not connected to it any more" if told.endswith(_GONE) else told)
     return ToolResult(text(found.get("textResultForLlm")), found.get("structuredContent"))
 
 
 def _then(first: Callable[[Json], Any], own: Hook | None) -> Hook:
     async def after(data: Json, invocation: object) -> Any:  # noqa: ANN401 - whatever the user's hook says
-        await first(data)
-        return None if own is None else await _answer(own(data, invocation))
+        ours: Json | None = await first(data)
+        said = None if own is None else await _answer(own(data, invocation))
+        if ours is None or said is None:
+            return said if ours is None else ours
+        return {**said, _CONTEXT: "\n\n".join(filter(None, (ours[_CONTEXT], text(said.get(_CONTEXT)))))}
 
     return after
 

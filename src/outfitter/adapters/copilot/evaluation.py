@@ -104,7 +104,7 @@ class Evaluation(Generic[T]):
                 )
                 standing = [server for server in servers if server.name in told]
                 await check_standing(session, standing, config.start_seconds)
-            return await self._answered(session)
+            return await self._answered(session, peeked.missing)
 
     def _reached(self, servers: Sequence[MCPServer]) -> tuple[MCPServer, ...]:
         """The servers as Copilot reaches them; none where they are not Copilot's business."""
@@ -133,8 +133,8 @@ class Evaluation(Generic[T]):
 
     # ── the conversation ──
 
-    async def _answered(self, session: CopilotSession) -> PromptResponse[T]:
-        said, is_repaired = self.outfit.rendered.text, False
+    async def _answered(self, session: CopilotSession, missing: str) -> PromptResponse[T]:
+        said, is_repaired = "\n\n".join(filter(None, (self.outfit.text, missing))), False
         while True:
             if (reached := await self._say(session, said)) is not None:
                 return self._ended(*reached)

@@ -66,7 +66,7 @@ def _agent(agent: CopilotAgent, tools: Sequence[str], servers: Mapping[str, Json
 
 
 async def check_standing(session: CopilotSession, servers: Sequence[MCPServer], seconds: float) -> None:
-    """Wait until Copilot has settled its servers; McpConnectionError when a required one, or every one, is missing."""
+    """Wait until Copilot has settled its servers; McpConnectionError when a required one is missing."""
     states: dict[str, tuple[str, str]] = {}
     with anyio.move_on_after(seconds):
         while True:
@@ -78,7 +78,7 @@ async def check_standing(session: CopilotSession, servers: Sequence[MCPServer], 
     missing = [server for server in servers if states.get(server.name, ("", ""))[0] != "connected"]
     for server in missing:
         state, why = states.get(server.name, ("not there", ""))
-        if server.required or len(missing) == len(servers):
+        if server.required:
             message = f"Copilot could not connect it ({state}{f': {why}' if why else ''})"
             raise McpConnectionError(message, server_name=server.name, hint="route='bridge' connects it from here")
         _log.warning("adapters.copilot_server_missing: server '%s' is %s", server.name, state)

@@ -30,18 +30,19 @@ _KEPT = ("arguments", "result")
 
 async def _list(office: Office, asked: Asked[CallsQuery]) -> Response:
     store, query = office.coordinator.audit, asked.query
-    after, since = _after(query.cursor), _moment(query.since)
+    last, since = _last(query.cursor), _moment(query.since)
     if store is None:
         return answer(CallList([]))
     given = {"agent": asked.agent or "", "server": query.server, "tool": query.tool, "outcome": query.outcome}
     wanted = {name: value for name, value in {**given, "since": since}.items() if value}
     async with office.reading:
-        return answer(await anyio.to_thread.run_sync(_find, store, after, query.limit, wanted))
+        return answer(await anyio.to_thread.run_sync(_find, store, last, query, wanted))
 
 
-def _find(store: AuditStore, after: int, limit: int, wanted: Mapping[str, str]) -> CallList:
+def _find(store: AuditStore, last: int, query: CallsQuery, wanted: Mapping[str, str]) -> CallList:
     """A page of calls, with the place where the next one begins."""
-    rows = store.calls(after, limit + 1, wanted)
+    limit = query.limit
+    rows = store.calls(last, limit + 1, wanted, newest_first=query.order == "newest")
     following = str(rows[limit - 1]["seq"]) if len(rows) > limit else None
     return CallList([_shown(row) for row in rows[:limit]], following)
 
@@ -51,7 +52,7 @@ def _shown(row: dict[str, Any]) -> CallShown:
     return CallShown(**{name: row[name] for name in CallShown.__struct_fields__} | kept)
 
 
-def _after(cursor: str) -> int:
+def _last(cursor: str) -> int:
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _DIGITS):
         raise Turned(400, "bad_query", "this is no cursor of this list", hint="take next_cursor as it was given")
     return int(cursor or 0)
@@ -69,6 +70,6 @@ def _moment(text: str) -> str:
 
 
 ROUTES = (
-    Route("GET", "/calls", "The record of tool calls, oldest first", _list, Answer(model=CallList), "calls.read",
-          CallsQuery, concerns="query"),
+    Route("GET", "/calls", "The record of tool calls, oldest or newest first", _list, Answer(model=CallList),
+          "calls.read", CallsQuery, concerns="query"),
 )  # fmt: skip

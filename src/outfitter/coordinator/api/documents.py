@@ -74,6 +74,7 @@ class Definition(Struct, omit_defaults=True, kw_only=True):
     required: bool | UnsetType = UNSET
     shareable: bool | UnsetType = UNSET
     sandbox: Literal["none", "isolated"] | UnsetType = UNSET
+    fallback: Annotated[str, Meta(max_length=500)] | UnsetType = UNSET
 
 
 class ServerDocument(Definition, forbid_unknown_fields=True, kw_only=True):

@@ -85,10 +85,13 @@ class RunEventList(Struct, frozen=True):
 
 
 class RunEventsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """From where on."""
+    """From where on; or the last ones."""
 
     after: Annotated[int, Meta(ge=0, le=2**53)] = 0
     limit: Limit = 100
+    order: Annotated[
+        Literal["oldest", "newest"], Meta(description="newest: the last ones, the newest first; `next` is null then.")
+    ] = "oldest"
 
 
 class RunErrorShown(Struct, frozen=True, forbid_unknown_fields=True):

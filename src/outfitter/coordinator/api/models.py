@@ -194,7 +194,7 @@ class CallShown(Struct, frozen=True, kw_only=True):
 
 
 class CallList(Struct, frozen=True):
-    """Calls, oldest first."""
+    """Calls, in the order that was asked for."""
 
     items: list[CallShown]
     next_cursor: NextCursor = None
@@ -343,6 +343,7 @@ class CallsQuery(Paged, frozen=True, forbid_unknown_fields=True, kw_only=True):
     tool: Word = ""
     outcome: Word = ""
     since: Annotated[str, Meta(max_length=40, description="A moment in ISO 8601; calls that began then or later.")] = ""
+    order: Literal["oldest", "newest"] = "oldest"
 
 
 class EventsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

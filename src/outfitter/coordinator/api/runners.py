@@ -105,7 +105,11 @@ def _event(place: int, event: RunEventAsked) -> RunEvent:
 
 async def _events(office: Office, asked: Asked[RunEventsQuery]) -> Response:
     office.allow(asked.who, "runs.read", (await office.coordinator.runs.get(asked.id)).agent_name)
-    found, following = await office.coordinator.executions.events(asked.id, asked.query.after, asked.query.limit)
+    executions, query = office.coordinator.executions, asked.query
+    if query.order == "newest":
+        found, following = await executions.last_events(asked.id, query.after, query.limit), None
+    else:
+        found, following = await executions.events(asked.id, query.after, query.limit)
     return answer(RunEventList([shown(event, RunEventShown) for event in found], following))
 
 

@@ -1,9 +1,13 @@
-"""Which tool is meant. One that the agent does not have is answered exactly like one that does not exist."""
+"""Which tool is meant. One that the agent does not have is answered exactly like one that does not exist.
+
+While a server cannot be asked for its tools, every name that may be one of them is answered with that.
+"""
 
 from __future__ import annotations
 
 from outfitter.gateway.asked import Asked, Next
 from outfitter.gateway.faults import INVALID_PARAMS, Rejected
+from outfitter.gateway.outages import missing_server, outage_result
 from outfitter.upstream import Message
 
 
@@ -16,6 +20,12 @@ async def find_tool(asked: Asked, go_on: Next) -> Message:
         raise Rejected("the arguments must be an object", rpc_code=INVALID_PARAMS, status=400)
     listing = await asked.view.listing("tools/list", asked.visitor)
     asked.item = listing.items.get(given)
-    if asked.item is None:
+    if asked.item is not None:
+        return await go_on(asked)
+    missing = missing_server(asked.view, asked.visitor, listing, given)
+    if missing is None:
         raise Rejected(f"Unknown tool: {given}", rpc_code=INVALID_PARAMS)
-    return await go_on(asked)
+    asked.missing, why = missing
+    if isinstance(why, Rejected):
+        raise why
+    return outage_result(asked.view, asked.missing, why)

@@ -103,7 +103,7 @@ class Recording:
         return CallRecord(
             call_id=asked.call_id, agent=who.agent, token_id=who.token_id, run_id=who.run_id,
             started_at=began, duration=took, outcome=found.outcome, code=found.code,
-            shown=asked.name[:256], server=item.alias if item else "", tool=item.name if item else "",
+            shown=asked.name[:256], server=item.alias if item else asked.missing, tool=item.name if item else "",
             decision="" if item is None else _word(asked), rule="" if denied is None else denied.reason,
             bytes_in=bytes_in, bytes_out=len(text), digest=digest,
             trace_id=trace.trace_id if trace else asked.call_id,

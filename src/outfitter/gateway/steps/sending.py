@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from outfitter.errors import NeedsAuth, OutfitterError, UpstreamDown, UpstreamError, UpstreamTimeout
-from outfitter.gateway.asked import OUTCOME, Asked, Next, told
+from outfitter.errors import OutfitterError, UpstreamError
+from outfitter.gateway.asked import OUTCOME, Asked, Next
 from outfitter.gateway.faults import Rejected
 from outfitter.gateway.forwarding import Forwarding
+from outfitter.gateway.outages import outage_result
 from outfitter.gateway.views import as_object
 from outfitter.upstream import Message
 
@@ -19,15 +20,8 @@ async def send(asked: Asked, _go_on: Next) -> Message:
         return _without_outcome(await Forwarding(asked.item.line, asked.visitor, "tools/call", params).send())
     except (UpstreamError, Rejected):
         raise
-    except UpstreamTimeout as late:
-        return told(f"'{asked.name}' did not answer in time: {late.message}", code=late.code)
-    except UpstreamDown as down:
-        text = f"'{asked.name}' is not available: {down.message}. It is tried again in {down.retry_after:.0f} s."
-        return told(text, code=down.code, retryAfter=round(down.retry_after, 1))
-    except NeedsAuth as refused:
-        return told(f"'{asked.name}' is not available: its server wants other credentials.", code=refused.code)
     except OutfitterError as error:
-        return told(f"'{asked.name}' failed: {error.message}", code=error.code)
+        return outage_result(asked.view, asked.item.alias, error)
 
 
 def _without_outcome(result: Message) -> Message:

@@ -18,7 +18,7 @@ from outfitter.runner.orchestrator.callbacks import Callbacks
 from outfitter.runner.orchestrator.client import CoordinatorClient, Json
 from outfitter.runner.orchestrator.family import Family, Member
 from outfitter.runner.orchestrator.ledger import Owed
-from outfitter.runner.orchestrator.runs import OnWait, Runs, has_ended, new_id, shown_run
+from outfitter.runner.orchestrator.runs import Runs, Waiter, has_ended, new_id, shown_run
 from outfitter.runner.texts import harmless
 
 Mode: TypeAlias = Annotated[
@@ -31,8 +31,6 @@ Mode: TypeAlias = Annotated[
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=3600)]
 Prompt: TypeAlias = Annotated[str, Meta(min_length=1, description="What the agent is to do.")]
 SessionId: TypeAlias = Annotated[str, Meta(max_length=128, description="The session_id that start_agent answered.")]
-PATIENCE_TOLD, PATIENCE_UNTOLD = 600.0, 25.0
-"""How long is waited when nobody says how long: with progress to tell, and without, where a call may last 30 s."""
 
 
 class ListAgents(Struct, forbid_unknown_fields=True):
@@ -78,18 +76,6 @@ class StopAgent(Struct, forbid_unknown_fields=True):
     """A session to stop."""
 
     session_id: SessionId
-
-
-@dataclass(frozen=True, slots=True)
-class Waiter:
-    """How a call can wait: whether its client hears of progress, and how it is told."""
-
-    hears: bool
-    tell: OnWait
-
-    def patience(self, asked: float | None) -> float:
-        """For how many seconds to wait."""
-        return asked if asked is not None else PATIENCE_TOLD if self.hears else PATIENCE_UNTOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +142,7 @@ class Agents:
     async def result(self, caller: Member, asked: GetResult, waiter: Waiter) -> Json:
         """What a session below the caller's has come to."""
         session = await self.family.below(caller, asked.session_id)
-        return shown_run(await self.runs.wait(session["run_id"], asked.wait, waiter.tell))
+        return shown_run(await self.runs.wait(session["run_id"], asked.wait, waiter))
 
     async def stop(self, caller: Member, asked: StopAgent) -> Json:
         """A session below the caller's is stopped, and all that it has started: it first, so that it starts no more."""
@@ -190,7 +176,7 @@ class Agents:
     async def _answer(self, run: Json, asked: StartAgent | ResumeAgent, waiter: Waiter) -> Json:
         if asked.mode != "sync":
             return shown_run(run)
-        run = await self.runs.wait(run["id"], waiter.patience(asked.timeout), waiter.tell)
+        run = await self.runs.wait(run["id"], waiter.patience(asked.timeout), waiter)
         if has_ended(run):
             return shown_run(run)
         return {

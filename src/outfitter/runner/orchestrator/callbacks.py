@@ -22,8 +22,9 @@ from outfitter.runner.orchestrator.client import Json
 from outfitter.runner.orchestrator.family import Family
 from outfitter.runner.orchestrator.hearing import Ear, Hearing, of_session
 from outfitter.runner.orchestrator.ledger import Ledger, Owed
-from outfitter.runner.orchestrator.runs import ENDED, Runs, has_ended, shown_run
+from outfitter.runner.orchestrator.runs import Runs, has_ended, shown_run
 from outfitter.runner.orchestrator.shaping import shown_result
+from outfitter.runner.orders import ENDED
 
 _log = logging.getLogger("outfitter.runner")
 _PAUSE, _AWAY_PAUSE = 1.0, 2.0

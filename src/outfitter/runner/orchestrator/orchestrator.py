@@ -22,6 +22,7 @@ from outfitter.runner.orchestrator.family import Family
 from outfitter.runner.orchestrator.hearing import Hearing
 from outfitter.runner.orchestrator.ledger import Ledger
 from outfitter.runner.orchestrator.runs import Runs
+from outfitter.runner.ports import Presence
 from outfitter.runner.rest import RestClient
 
 LEDGER = "callbacks.sqlite"
@@ -42,9 +43,9 @@ class OrchestratorOptions:
 class Orchestrator:
     """An MCP server for agents that start agents, while the block lasts. Enter and leave it in one task."""
 
-    def __init__(self, options: OrchestratorOptions, tokens: SignIn | None, is_active: Callable[[str], bool]) -> None:
-        """Keep the choices; nothing is opened yet. ``is_active``: whether a run is executed here now, by its id."""
-        self._block: AbstractAsyncContextManager[Callable[[str, str], str]] = _open(options, tokens, is_active)
+    def __init__(self, options: OrchestratorOptions, tokens: SignIn | None, presence: Presence) -> None:
+        """Keep the choices; nothing is opened yet. ``presence``: which runs are executed here now."""
+        self._block: AbstractAsyncContextManager[Callable[[str, str], str]] = _open(options, tokens, presence)
         self._make_url: Callable[[str, str], str] | None = None
 
     async def __aenter__(self) -> Self:
@@ -71,7 +72,7 @@ class Orchestrator:
 
 @asynccontextmanager
 async def _open(
-    options: OrchestratorOptions, tokens: SignIn | None, is_active: Callable[[str], bool]
+    options: OrchestratorOptions, tokens: SignIn | None, presence: Presence
 ) -> AsyncGenerator[Callable[[str, str], str]]:
     from outfitter.runner.orchestrator.server import serving  # the SDK takes a second to load
 
@@ -84,7 +85,7 @@ async def _open(
             group.start_soon(hearing.run)
             await callbacks.begin()
             agents = Agents(client, family, runs, callbacks, options.bounds)
-            async with serving(agents, is_active) as make_url:
+            async with serving(agents, presence) as make_url:
                 yield make_url
             group.cancel_scope.cancel()
     except BaseExceptionGroup as several:

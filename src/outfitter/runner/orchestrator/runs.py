@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import anyio
@@ -13,13 +14,29 @@ from outfitter.errors import Conflict, Invalid, NotFound
 from outfitter.runner.orchestrator.client import CoordinatorClient, Json
 from outfitter.runner.orchestrator.hearing import Hearing
 from outfitter.runner.orchestrator.shaping import shown_error, shown_result
+from outfitter.runner.orders import ENDED
 
-ENDED = frozenset({"stopped", "done", "failed", "lost"})
+PATIENCE_TOLD, PATIENCE_UNTOLD = 600.0, 25.0
+"""How long is waited when nobody says how long: with progress to tell, and without, where a call may last 30 s."""
 _MOST_BYTES = 240 * 1024
 _BEAT = 5.0
 """How often whoever waits is told that it still does."""
 OnWait = Callable[[float, float, str], Awaitable[None]]
 """Hears for how many seconds was waited, how many there are in all, and the state of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """How a call can wait: whether its client hears of progress, how it is told, and what becomes of its place."""
+
+    hears: bool
+    tell: OnWait
+    rest: Callable[[Json], AbstractContextManager[None]]
+    """Whoever calls takes no place at the runner while it waits for this run."""
+
+    def patience(self, asked: float | None) -> float:
+        """For how many seconds to wait."""
+        return asked if asked is not None else PATIENCE_TOLD if self.hears else PATIENCE_UNTOLD
 
 
 def new_id(what: str) -> str:
@@ -66,17 +83,19 @@ class Runs:
         except Conflict:
             return await self.get(run_id)
 
-    async def wait(self, run_id: str, seconds: float, on_wait: OnWait) -> Json:
+    async def wait(self, run_id: str, seconds: float, waiter: Waiter) -> Json:
         """The run when it has ended, or as it is after so many seconds."""
         began = anyio.current_time()
         with self.hearing.listening({f"runs/{run_id}"}) as ear:
-            while True:
-                run = await self.get(run_id)
-                waited = anyio.current_time() - began
-                if has_ended(run) or waited >= seconds:
-                    return run
-                await on_wait(waited, seconds, str(run["state"]))
-                await ear.wait(min(_BEAT, seconds - waited))
+            run = await self.get(run_id)
+            if has_ended(run) or not seconds:
+                return run
+            with waiter.rest(run):
+                while not has_ended(run) and (waited := anyio.current_time() - began) < seconds:
+                    await waiter.tell(waited, seconds, str(run["state"]))
+                    await ear.wait(min(_BEAT, seconds - waited))
+                    run = await self.get(run_id)
+                return run
 
 
 def shown_run(run: Mapping[str, object]) -> Json:

@@ -12,22 +12,25 @@ import hmac
 import logging
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, MutableMapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AbstractContextManager, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
 import msgspec
-import uvicorn
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from outfitter.errors import Invalid, OutfitterError, Unavailable
-from outfitter.runner.orchestrator.agents import Agents, Waiter
+from outfitter.gateway import Listener, answering
+from outfitter.runner.orchestrator.agents import Agents
+from outfitter.runner.orchestrator.client import Json
+from outfitter.runner.orchestrator.runs import Waiter
 from outfitter.runner.orchestrator.tools import TOOLS, told
+from outfitter.runner.orders import Offer
+from outfitter.runner.ports import Presence
 
 _log = logging.getLogger("outfitter.runner")
 NAME = "agent-orchestrator"
@@ -38,8 +41,6 @@ _MOST_BYTES = 512 * 1024
 _DRAIN_SECONDS = 1
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Any, Any], Awaitable[None]]
-IsActive = Callable[[str], bool]
-"""Whether a run is executed by this runner now, by its id."""
 MakeUrl = Callable[[str, str], str]
 """Makes the URL for a session and its run."""
 
@@ -49,7 +50,7 @@ class Door:
     """Lets in who knows the path of a run that is executed now. ``app`` answers them."""
 
     app: Application
-    is_active: IsActive
+    presence: Presence
     key: bytes = field(repr=False)
 
     def path(self, session_id: str, run_id: str) -> str:
@@ -69,10 +70,14 @@ class Door:
         """Whether the path was made for the one session that calls, and its run goes on."""
         if len(session_ids) != 1:
             return False
-        run_id = path.removeprefix(_PATH).partition("/")[0]
+        run_id = _run_of(path)
         wanted = self.path(session_ids[0], run_id)
         is_ours = hmac.compare_digest(path.encode("utf-8", "replace"), wanted.encode("utf-8", "replace"))
-        return is_ours and self.is_active(run_id)
+        return is_ours and self.presence.is_active(run_id)
+
+
+def _run_of(path: str) -> str:
+    return path.removeprefix(_PATH).partition("/")[0]
 
 
 def _session_ids(scope: Scope) -> list[str]:
@@ -84,6 +89,7 @@ class Desk:
     """Answers requests of either era."""
 
     agents: Agents
+    presence: Presence
 
     async def list_tools(
         self, _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
@@ -124,15 +130,20 @@ class Desk:
             raise Invalid(f"no tool {params.name[:64]!a}", hint=f"there are {', '.join(TOOLS)}")
         given = None if context.request is None else context.request.headers.get(SESSION_HEADER)
         caller = await self.agents.family.caller(given)  # the door lets in no request that names several
-        return await tool.call(self.agents, caller, params.arguments or {}, _waiter(context))
+        return await tool.call(self.agents, caller, params.arguments or {}, self._waiter(context))
 
+    def _waiter(self, context: ServerRequestContext[Any, Any]) -> Waiter:
+        run_id = "" if context.request is None else _run_of(context.request.url.path)
 
-def _waiter(context: ServerRequestContext[Any, Any]) -> Waiter:
-    async def tell(waited: float, seconds: float, state: str) -> None:
-        await context.session.report_progress(waited, seconds, f"the agent is {state}")
+        async def tell(waited: float, seconds: float, state: str) -> None:
+            await context.session.report_progress(waited, seconds, f"the agent is {state}")
 
-    hears = bool(context.meta and context.meta.get("progress_token") is not None)
-    return Waiter(hears, tell)
+        def rest(run: Json) -> AbstractContextManager[None]:
+            other = Offer(run["id"], run["agent_name"], run["session_id"])
+            return self.presence.waiting(run_id, other, is_pending=run["state"] == "pending")
+
+        hears = bool(context.meta and context.meta.get("progress_token") is not None)
+        return Waiter(hears, tell, rest)
 
 
 def _answered(shown: Mapping[str, Any]) -> types.CallToolResult:
@@ -140,19 +151,10 @@ def _answered(shown: Mapping[str, Any]) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=dict(shown))
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Take none."""
-        yield
-
-
 @asynccontextmanager
-async def serving(agents: Agents, is_active: IsActive) -> AsyncGenerator[MakeUrl]:
+async def serving(agents: Agents, presence: Presence) -> AsyncGenerator[MakeUrl]:
     """Answer on a free port as long as the block lasts; what is yielded makes the URL for a run of a session."""
-    desk = Desk(agents)
+    desk = Desk(agents, presence)
     server = Server(
         NAME,
         instructions="Start other agents on tasks of their own, and collect their results.",
@@ -166,26 +168,9 @@ async def serving(agents: Agents, is_active: IsActive) -> AsyncGenerator[MakeUrl
         manager = StreamableHTTPSessionManager(
             server, stateless=True, security_settings=rules, max_request_body_size=_MOST_BYTES
         )
-        door = Door(manager.handle_request, is_active, secrets.token_bytes(32))
-        async with manager.run(), _listening(door, bound):
+        door = Door(manager.handle_request, presence, secrets.token_bytes(32))
+        async with manager.run(), answering(Listener(door, bound, _DRAIN_SECONDS)):
             yield lambda session_id, run_id: f"http://{place}{door.path(session_id, run_id)}"
-
-
-@asynccontextmanager
-async def _listening(door: Door, bound: socket.socket) -> AsyncGenerator[None]:
-    config = uvicorn.Config(
-        door, lifespan="off", access_log=False, log_level="warning", ws="none",
-        server_header=False, date_header=False, timeout_graceful_shutdown=_DRAIN_SECONDS,
-    )  # fmt: skip
-    server = _Server(config)
-    async with anyio.create_task_group() as group:
-        group.start_soon(server.serve, [bound])
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await anyio.sleep(0.005)
-        try:
-            yield
-        finally:
-            server.should_exit = True
 
 
 def _bind() -> socket.socket:

@@ -11,28 +11,12 @@ from typing import Any, cast
 
 import msgspec
 
-from outfitter.runner.texts import harmless
+from outfitter.runner.texts import clean_value, harmless
 
 LONGEST_RESULT = 64 * 1024
 """Characters of one result, as an agent reads it."""
-_DEEPEST = 32
 _LONGEST_ERROR = 2000
 Json = dict[str, Any]
-
-
-def clean_value(value: object, depth: int = _DEEPEST) -> object:
-    """A JSON value with every text in it cleaned; what is deeper than anyone reads is told as text."""
-    if isinstance(value, str):
-        return harmless(value)
-    if not isinstance(value, dict | list):
-        return value
-    if depth == 0:
-        return "…"
-    if isinstance(value, list):
-        return [clean_value(item, depth - 1) for item in cast("list[object]", value)]
-    return {
-        harmless(str(key)): clean_value(item, depth - 1) for key, item in cast("Mapping[str, object]", value).items()
-    }
 
 
 def shown_result(result: object, longest: int = LONGEST_RESULT) -> Json:

@@ -21,10 +21,10 @@ from outfitter.runner.orchestrator.agents import (
     ResumeAgent,
     StartAgent,
     StopAgent,
-    Waiter,
 )
 from outfitter.runner.orchestrator.client import Json
 from outfitter.runner.orchestrator.family import Member
+from outfitter.runner.orchestrator.runs import Waiter
 from outfitter.runner.texts import harmless
 
 A = TypeVar("A", bound=msgspec.Struct)

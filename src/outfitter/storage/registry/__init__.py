@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from outfitter.storage.registry.events import Events
     from outfitter.storage.registry.executing import Ending, Executing, Taking, Telling
     from outfitter.storage.registry.keys import KeyRing
+    from outfitter.storage.registry.pruning import Pruning
     from outfitter.storage.registry.registry import Registry
     from outfitter.storage.registry.runners import Runners, Speaker
     from outfitter.storage.registry.runs import Runs, TellRun
@@ -55,6 +56,7 @@ __all__ = [
     "KeyRing",
     "Kind",
     "Past",
+    "Pruning",
     "Put",
     "Registry",
     "RunEvent",
@@ -81,6 +83,7 @@ _MODULES = {
     "Events": "events",
     "Executing": "executing",
     "KeyRing": "keys",
+    "Pruning": "pruning",
     "Registry": "registry",
     "Runners": "runners",
     "Runs": "runs",

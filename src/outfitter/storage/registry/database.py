@@ -17,6 +17,7 @@ from outfitter.storage.registry.executing import Executing
 from outfitter.storage.registry.file import prepare_file
 from outfitter.storage.registry.keys import KeyRing
 from outfitter.storage.registry.migrating import bring_up_to_date
+from outfitter.storage.registry.pruning import Pruning
 from outfitter.storage.registry.registry import Registry
 from outfitter.storage.registry.runners import Runners
 from outfitter.storage.registry.runs import Runs
@@ -38,6 +39,7 @@ class Database:
     events: Events
     executing: Executing
     runners: Runners
+    pruning: Pruning
     _store: Store
 
     @property
@@ -71,7 +73,7 @@ async def open_database(
         await settle_keys(store)
         tokens, events, runners = ApiTokens(store, watch), Events(store, watch, kept_events), Runners(store)
         runs, executing = Runs(store, watch, tokens, events), Executing(store, tokens, events, runners)
-        yield Database(Registry(store, watch), runs, tokens, events, executing, runners, store)
+        yield Database(Registry(store, watch), runs, tokens, events, executing, runners, Pruning(store), store)
     finally:
         await watch.close()
         await engine.dispose()

@@ -179,10 +179,13 @@ class Executing:
             await self._events.append_in(turn, [tell(run, new)] if new else [])
         return tuple(new)
 
-    async def events(self, run_id: str, after: int = 0, limit: int = 100) -> tuple[RunEvent, ...]:
-        """The events of a run after a number, in order."""
+    async def events(
+        self, run_id: str, after: int = 0, limit: int = 100, *, newest_first: bool = False
+    ) -> tuple[RunEvent, ...]:
+        """The events of a run after a number, in order; or the last of them, the newest first."""
         here = (run_events.c.run_id == run_id, run_events.c.seq > after)
-        asked = select(run_events).where(*here).order_by(run_events.c.seq).limit(limit)
+        order = run_events.c.seq.desc() if newest_first else run_events.c.seq
+        asked = select(run_events).where(*here).order_by(order).limit(limit)
         async with self._store.reading() as connection:
             rows = (await connection.execute(asked)).all()
         return tuple(RunEvent(row.type, row.at, json.loads(row.data), row.seq) for row in rows)

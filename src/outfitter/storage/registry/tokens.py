@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Select, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from outfitter.errors import AlreadyExists
@@ -19,9 +19,6 @@ from outfitter.storage.registry.tables import api_tokens, counters, runners
 from outfitter.storage.registry.values import TokenRecord
 from outfitter.storage.registry.watching import Watch
 
-_KEPT = timedelta(days=1)
-"""How long the ended token of a run is remembered: there is one for every attempt."""
-_SWEEP = 64
 _SHOWN = timedelta(days=30)
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 """How moments are written: texts that sort."""
@@ -32,7 +29,6 @@ _ALL = select(*_FIELDS).where(*_RECENT).order_by(api_tokens.c.created_at, api_to
 _KNOWN = _ALL.where(or_(api_tokens.c.run_id.is_(None), _HOLDS))
 _ADD = insert(api_tokens)
 _END = update(api_tokens).where(api_tokens.c.run_id == bindparam("run"), _HOLDS).values(revoked_at=bindparam("now"))
-_FORGET = delete(api_tokens).where(api_tokens.c.run_id.is_not(None), api_tokens.c.revoked_at < bindparam("old"))
 _GENERATION = select(counters.c.value).where(counters.c.name == "tokens")
 
 
@@ -60,13 +56,9 @@ class ApiTokens:
         await _add(turn, record)
 
     async def end_in(self, turn: Turn, run_id: str) -> None:
-        """Take every token of a run back, in the turn of another writer; at times those of long ended runs go."""
-        now = self._store.now()
-        if not (await turn.connection.execute(_END, {"run": run_id, "now": now})).rowcount:
-            return
-        if await self._store.move(turn, "tokens") % _SWEEP < 2:  # noqa: PLR2004 - begin and end move it, so two of them
-            old = (datetime.fromisoformat(now) - _KEPT).strftime(TIME)
-            await turn.connection.execute(_FORGET, {"old": old})
+        """Take every token of a run back, in the turn of another writer."""
+        if (await turn.connection.execute(_END, {"run": run_id, "now": self._store.now()})).rowcount:
+            await self._store.move(turn, "tokens")
 
     async def all(self) -> tuple[TokenRecord, ...]:
         """Every token that holds or has ended in the last month, oldest first."""

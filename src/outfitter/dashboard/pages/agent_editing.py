@@ -1,0 +1,108 @@
+"""Agents made and changed: the form, what it would do before it is saved, approval and deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from outfitter.dashboard.agent_form import REMOVED, document_of, rows_of, texts_of
+from outfitter.dashboard.looks import path_part
+from outfitter.dashboard.server_form import refuse
+from outfitter.errors import Invalid, OutfitterError
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from outfitter.dashboard.page import Page
+
+_MOST = 500
+
+
+async def new(page: Page) -> Response:
+    """An empty form."""
+    return await _form(page, {}, None)
+
+
+async def create(page: Page) -> Response:
+    """A new agent, or what it would get."""
+    return await _save(page, {}, None)
+
+
+async def edit(page: Page) -> Response:
+    """The form of an agent as it is."""
+    record = await _record(page)
+    return await _form(page, record["document"], record["version"])
+
+
+async def change(page: Page) -> Response:
+    """An agent with other content, or what that would do."""
+    record = await _record(page)
+    return await _save(page, record["document"], record["version"])
+
+
+async def approve(page: Page) -> Response:
+    """Let the program of its executor be started as it is now."""
+    return await _act(page, "POST", "/approve", f"/ui/agents/{path_part(page.names['name'])}")
+
+
+async def delete(page: Page) -> Response:
+    """Take it out of the registry."""
+    return await _act(page, "DELETE", "", "/ui/agents")
+
+
+async def _act(page: Page, method: str, what: str, then: str) -> Response:
+    seen = (await page.form()).get("version", "")
+    place = f"/agents/{path_part(page.names['name'])}{what}"
+    await page.api.send(method, place, None, int(seen) if seen.isdigit() else None)
+    return page.go(then)
+
+
+async def _record(page: Page) -> dict[str, Any]:
+    return await page.api.get(f"/agents/{path_part(page.names['name'])}/document", detail=True)
+
+
+async def _save(page: Page, before: Mapping[str, Any], version: int | None) -> Response:
+    """Keep what was sent, or with ``preview`` say what it would do."""
+    sent = await page.fields()
+    fields, problems = dict(sent), list[Invalid]()
+    seen = fields.get("version", "")
+    document = document_of(sent, before, [one["document"] for one in await _servers(page)], problems)
+    if version is not None:
+        document["name"] = page.names["name"]
+    try:
+        refuse(problems)
+        if "preview" in fields:
+            trial = {"kind": "agents", "id": document.get("name", ""), "document": document}
+            plan = await page.api.send("POST", "/resolve", {"agent_name": trial["id"], "changes": [trial]})
+            return await _form(page, document, version, plan=plan)
+        if version is None:
+            await page.api.send("POST", "/agents", document)
+        else:
+            number = int(seen) if seen.isdigit() else None
+            await page.api.send("PUT", f"/agents/{path_part(document['name'])}", document, number)
+    except OutfitterError as error:
+        return await _form(page, document, version, error=error)
+    return page.go(f"/ui/agents/{path_part(document['name'])}")
+
+
+async def _servers(page: Page) -> list[dict[str, Any]]:
+    return (await page.api.get("/mcp-servers", limit=_MOST))["items"]
+
+
+async def _form(
+    page: Page,
+    document: Mapping[str, Any],
+    version: int | None,
+    *,
+    error: OutfitterError | None = None,
+    plan: Any = None,  # noqa: ANN401 - JSON
+) -> Response:
+    name = document.get("name", "")
+    capabilities = (await page.api.get("/capabilities", limit=_MOST))["items"]
+    return page.render(
+        "agent_form.html", status=200 if error is None else 422,
+        command=f"outfitter agents edit {name}" if version else "outfitter agents add NAME",
+        title=f"Edit {name}" if version else "New agent", version=version, fields=texts_of(document),
+        rows=rows_of(document, await _servers(page)), capabilities=[one["id"] for one in capabilities],
+        chosen=document.get("capabilities") or [], removed=REMOVED, error=error, plan=plan,
+    )  # fmt: skip

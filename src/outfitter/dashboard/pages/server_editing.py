@@ -1,0 +1,102 @@
+"""Servers made and changed: the form, approval, deletion, and an earlier version put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from outfitter.dashboard.looks import path_part
+from outfitter.dashboard.server_form import FLAGS, TYPES, HeaderRow, document_of, fields_of, refuse, rows_of
+from outfitter.errors import Invalid, OutfitterError
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from outfitter.dashboard.page import Page
+
+_SERVERS = "/mcp-servers"
+
+
+async def new(page: Page) -> Response:
+    """An empty form."""
+    return _form(page, {}, None)
+
+
+async def create(page: Page) -> Response:
+    """A new server; what is wrong is said above what was filled in."""
+    sent = await page.fields()
+    problems: list[Invalid] = []
+    document = document_of(sent, {}, problems)
+    try:
+        refuse(problems)
+        await page.api.send("POST", _SERVERS, document)
+    except OutfitterError as error:
+        return _form(page, document, None, error)
+    return page.go(f"/ui/servers/{path_part(document['id'])}")
+
+
+async def edit(page: Page) -> Response:
+    """The form of a server as it is."""
+    record = await _record(page)
+    return _form(page, record["document"], record["version"])
+
+
+async def change(page: Page) -> Response:
+    """A server with other content; refused when somebody else has changed it since."""
+    sent = await page.fields()
+    name, seen = page.names["name"], _version(sent)
+    problems: list[Invalid] = []
+    document = document_of(sent, (await _record(page))["document"], problems) | {"id": name}
+    try:
+        refuse(problems)
+        await page.api.send("PUT", f"{_SERVERS}/{path_part(name)}", document, seen)
+    except OutfitterError as error:
+        return _form(page, document, seen, error)
+    return page.go(f"/ui/servers/{path_part(name)}")
+
+
+async def approve(page: Page) -> Response:
+    """Let its program be started as it is now."""
+    return await _act(page, "POST", "/approve")
+
+
+async def delete(page: Page) -> Response:
+    """Take it out of the registry."""
+    await _act(page, "DELETE", "")
+    return page.go("/ui/servers")
+
+
+async def restore(page: Page) -> Response:
+    """Put an earlier version back."""
+    form = await page.form()
+    place = f"{_SERVERS}/{path_part(page.names['name'])}/rollback"
+    await page.api.send("POST", place, {"version": int(form.get("to", "0") or 0)}, _version(list(form.items())))
+    return page.go(f"/ui/servers/{path_part(page.names['name'])}")
+
+
+async def _act(page: Page, method: str, what: str) -> Response:
+    form = await page.form()
+    place = path_part(page.names["name"])
+    await page.api.send(method, f"{_SERVERS}/{place}{what}", None, _version(list(form.items())))
+    return page.go(f"/ui/servers/{place}")
+
+
+async def _record(page: Page) -> dict[str, Any]:
+    return await page.api.get(f"{_SERVERS}/{path_part(page.names['name'])}", detail=True)
+
+
+def _version(sent: Sequence[tuple[str, str]]) -> int | None:
+    text = dict(sent).get("version", "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _form(
+    page: Page, document: Mapping[str, Any], version: int | None, error: OutfitterError | None = None
+) -> Response:
+    name = document.get("id", "")
+    title = f"Edit {name}" if version else "New server"
+    command = f"outfitter servers edit {name}" if version else "outfitter servers add ID --url URL"
+    return page.render(
+        "server_form.html", status=200 if error is None else 422, command=command, title=title, version=version,
+        fields=fields_of(document), rows=rows_of(document), empty=HeaderRow(), types=TYPES, flags=FLAGS, error=error,
+    )  # fmt: skip
