@@ -13,7 +13,7 @@ from outfitter.session import Session
 from outfitter.testing import Script, serve_http
 from outfitter.tools import ToolContext, aexecute
 from outfitter.upstream import Pool
-from tests.bridge.kit import DEAD, scripted
+from tests.bridge.kit import DEAD, Waiting, scripted
 from tests.gateway.watched import until
 from tests.upstream.stage import QUICK
 
@@ -28,6 +28,7 @@ def short_pool() -> McpConnectionPool:
 @pytest.mark.promise("DEGRADE-START")
 async def test_a_server_that_was_down_at_the_start_brings_its_tools_when_it_is_there() -> None:
     session = Session()
+    changes = Waiting(session, ToolListChanged)
     async with serve_http(Script("late")) as gone:
         port = gone.port
     late = MCPServer.http("late", f"http://127.0.0.1:{port}/mcp")
@@ -42,7 +43,7 @@ async def test_a_server_that_was_down_at_the_start_brings_its_tools_when_it_is_t
             assert result.success
             assert set(section.failures) == {"dead"}
             assert {connection.name for connection in pool.connections()} == {"late", "one"}
-            await until(lambda: [told.server for told in session[ToolListChanged].all()] == ["late"])
+            await until(lambda: [told.server for told in changes.events] == ["late"])
             await section.adisconnect()
             assert pool.connections() == ()
 

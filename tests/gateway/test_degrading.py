@@ -175,6 +175,15 @@ async def test_a_tool_of_a_server_that_was_never_there_is_told_as_its_outage_and
             assert [record["outcome"] for record in records[-3:]] == ["unknown"] * 3
 
 
+async def test_a_server_that_is_away_does_not_slow_the_others_down(tmp_path: Path) -> None:
+    async with serve_http(Script("other")) as other:
+        both = agent("a", DEAD, MCPServer.http("other", other.url))
+        async with watched(tmp_path, both, is_fast=True) as running, raw(running.address.url("a")) as http:
+            with anyio.fail_after(60):
+                while not [record for record in running.records() if record.get("lane") == "fast"]:
+                    assert works(await called(http, "other_echo"))
+
+
 @pytest.mark.promise("DEGRADE-ALL", "F15")
 async def test_with_every_server_down_the_endpoint_still_answers() -> None:
     every = agent("a", DEAD, replace(DEAD, name="db", fallback=""))

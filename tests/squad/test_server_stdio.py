@@ -226,3 +226,10 @@ def test_a_folder_without_a_team_is_an_error_when_it_was_named(tmp_path: Path) -
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, input="")
     assert done.returncode == 4
     assert ".squad" in done.stderr
+
+
+def test_without_the_library_the_error_says_what_to_install() -> None:
+    code = "import sys; sys.modules['mcp'] = None; from outfitter.squad import serving_team"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert "outfitter.errors" in done.stderr
+    assert "pip install 'outfitter[squad]'" in done.stderr

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--agent", metavar="NAME", help="Serve what this agent may see; without it, everything.")
 @click.option(
     "--issues", "has_issues", is_flag=True,
-    help="Ask the GitHub or Azure DevOps server of the squad file for the backlog: it is started, with this environment.",
+    help="Ask the GitHub or Azure DevOps server of the squad file for the backlog, with this environment.",
 )  # fmt: skip
 def serve_command(folder: Path | None, agent: str | None, has_issues: bool) -> None:
     r"""Be an MCP server with the team's state, for the client that starts this command. It only reads.

@@ -149,9 +149,13 @@ class View:
         return listing
 
     def known(self, method: str, visitor: Visitor) -> Listing | None:
-        """The whole list that ``listing`` gives at once; None when it would have to be made."""
+        """The list that ``listing`` gives at once; None when it would have to be made."""
         kept = self._listings.get((method, visitor.declares))
-        if kept is None or kept.listing.failures or kept.versions != self._versions(method, visitor, is_fresh=False):
+        if (
+            kept is None
+            or (kept.listing.failures and loop_time() >= kept.until)
+            or kept.versions != self._versions(method, visitor, is_fresh=False)
+        ):
             return None
         return kept.listing
 
