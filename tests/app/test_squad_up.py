@@ -178,13 +178,15 @@ async def test_a_changed_file_is_used_and_a_bad_one_keeps_the_last_good(reposito
         async with repository.place.up("--squad", ".", "--open") as up:
             assert "x_echo" in await shown(up, "lead")
             repository.put('{"servers": {}, "agentServers": {"lead": ["x"]}}')
-            await until(lambda: "the changed catalog is not used" in up.log())
+            news = repository.place.state / "gateway.json"
+            await until(lambda: json.loads(news.read_text())["problem"] != "")
             assert "x_echo" in await shown(up, "lead")
             assert "no server 'x'" in await command(repository, "status")
             repository.write(
                 {"x": server}, {"lead": ["x"]}, toolRestrictions={"lead": {"x": {"include": ["add", "x_log"]}}}
             )
             await until_shown(up, "lead", lambda tools: tools == {"x_add", "x_log"})
+            await until(lambda: json.loads(news.read_text())["problem"] == "")
             assert "not used" not in await command(repository, "status")
 
 

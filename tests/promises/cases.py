@@ -141,4 +141,6 @@ PROMISES: tuple[Promise, ...] = (
     Promise("D14", "After signing out the old cookie is worth nothing.", "cases"),
     Promise("D10", "The playground runs as the agent, and the record leads to the person.", "cases"),
     Promise("N01", "An agent calls a tool of another role: absent and denied.", "cases"),
+    Promise("O01", "A name or link that leads out of the team's folder is refused before anything is read.", "cases"),
+    Promise("O05", "A search query is words, never an expression, and its cost is bounded.", "cases"),
 )

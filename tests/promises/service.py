@@ -170,4 +170,20 @@ PROMISES: tuple[Promise, ...] = (
         "RUNNER-PROMPTED", "A prompted run is a program like any other, with its servers at the gateway.", "runner"
     ),
     Promise("RUNNER-BESIDE", "`outfitter up --runner` executes runs with a token of its own.", "runner"),
+    Promise(
+        "RUNNER-WAITING",
+        "A run that waits for another one takes no place, and what it waits for comes first.",
+        "runner",
+    ),
+    Promise(
+        "RUNNER-BESIDE-END",
+        "A gateway that is told to stop knows how its runner's runs ended before it ends.",
+        "runner",
+    ),
+    Promise("RUNS-EVENTS-KEPT", "What a run told goes so many days after its end, and nothing else does.", "runner"),
+    Promise(
+        "RUNNER-REFUSED",
+        "A run that may not be begun stays pending and does not keep a runner that ends when nothing is left.",
+        "runner",
+    ),
 )

@@ -42,4 +42,16 @@ PROMISES: tuple[Promise, ...] = (
         "SQUAD-ADD", "Adding a server stores no value, changes nothing the second time and replaces nothing.", "squad"
     ),
     Promise("DOC5-ONE-COMMAND", "A new server takes one command.", "squad"),
+    Promise(
+        "SQUAD-FOLDERS", "Every shape of a .squad folder gives right answers or a note, never an exception.", "squad"
+    ),
+    Promise(
+        "SQUAD-BRANCH",
+        "State on the branch squad-state is read from there; without it the copy is used and called old.",
+        "squad",
+    ),
+    Promise("SQUAD-WARM", "A warm answer opens no file that is unchanged.", "squad"),
+    Promise("SQUAD-CHANGES", "A changed file names the resources that may have changed.", "squad"),
+    Promise("SQUAD-SEARCH", "Search finds pending and archived decisions and follows changes.", "squad"),
+    Promise("SQUAD-BACKLOG", "The backlog says who was asked; a failing source leaves the files with a note.", "squad"),
 )

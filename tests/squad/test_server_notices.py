@@ -77,7 +77,7 @@ async def test_a_roster_that_changes_without_another_list_is_told_as_a_resource_
         assert await take(heard, 2) == [ResourcesListChanged(), ResourceUpdated("squad://roster")]
 
 
-@pytest.mark.promise("SQUAD-HISTORIES")
+@pytest.mark.promise("O02")
 async def test_who_may_no_longer_read_is_no_longer_told() -> None:
     team, keaton = LivingTeam(), "squad://agents/keaton/history"
     team.members = (*MEMBERS[:1], replace(MEMBERS[1], role="Lead"))
@@ -97,7 +97,7 @@ async def test_who_may_no_longer_read_is_no_longer_told() -> None:
         assert before.told() == [HISTORY]
 
 
-@pytest.mark.promise("SQUAD-LISTENS")
+@pytest.mark.promise("O07")
 async def test_over_the_cap_the_oldest_subscription_of_a_visit_ends() -> None:
     team = LivingTeam()
     async with (

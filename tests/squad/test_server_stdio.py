@@ -54,7 +54,7 @@ async def test_a_real_folder_is_served_and_the_server_says_which(tmp_path: Path,
     assert "everything" in "".join(lines.said)
 
 
-@pytest.mark.promise("SQUAD-HISTORIES")
+@pytest.mark.promise("O02")
 async def test_an_agent_is_served_its_own_history_alone(tmp_path: Path) -> None:
     folder = new_folder(tmp_path / "repo")
     (tmp_path / "elsewhere").mkdir()
@@ -81,7 +81,7 @@ async def test_every_folder_is_served_with_answers_or_notes(tmp_path: Path, buil
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.promise("SQUAD-READ-ONLY")
+@pytest.mark.promise("O03")
 async def test_nothing_writes_whatever_is_sent(tmp_path: Path, era: str) -> None:
     folder, dice = new_folder(tmp_path), random.Random(11)
     before = digest_of(folder)
@@ -110,7 +110,7 @@ def _anything(dice: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.promise("SQUAD-PURE")
+@pytest.mark.promise("O10")
 async def test_what_a_handler_prints_is_not_on_stdout(tmp_path: Path, era: str) -> None:
     command = (sys.executable, "-m", "tests.squad.printing_program")
     async with speaking(era, command, tmp_path) as lines:
@@ -123,7 +123,7 @@ async def test_what_a_handler_prints_is_not_on_stdout(tmp_path: Path, era: str) 
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.promise("SQUAD-PURE")
+@pytest.mark.promise("O10")
 async def test_lines_that_are_no_messages_do_not_end_it(tmp_path: Path, era: str) -> None:
     new_folder(tmp_path)
     async with speaking(era, SERVE, tmp_path) as lines:
@@ -202,6 +202,19 @@ async def test_once_an_era_is_used_the_other_is_refused(tmp_path: Path) -> None:
         lines.era = "legacy"
         assert (await lines.ask("initialize", BEGUN))["error"]["code"] == -32022
         lines.era = "2026-07-28"
+        assert (await read(lines, "squad://roster"))["members"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.promise("O05")
+async def test_a_query_of_a_megabyte_is_refused_and_the_next_one_answered(tmp_path: Path, era: str) -> None:
+    new_folder(tmp_path)
+    async with speaking(era, SERVE, tmp_path) as lines:
+        for query in ("x" * 1_048_576, "(a+)+$" * 170_000):
+            tool = {"name": "squad_decision_search", "arguments": {"query": query}}
+            refused = (await lines.ask("tools/call", tool))["result"]
+            assert refused["isError"]
+            assert len(refused["content"][0]["text"]) < 1000
         assert (await read(lines, "squad://roster"))["members"]
 
 

@@ -19,11 +19,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from outfitter.basics import check_server_name, suggest
+from outfitter.basics import check_server_name, quote, suggest
 from outfitter.errors import NotFound, StorageUnavailable
 from outfitter.storage.files import write_private
 
 _log = logging.getLogger(__name__)
+_MOST_NAMED = 20
 _Stamp: TypeAlias = "tuple[int, int, int] | None"
 
 
@@ -98,8 +99,9 @@ class ToolSightings:
             self._sheets[server] = stamp, sheet
         late = [tool for tool, sighting in sheet.agents[agent].items() if sighting.waits and sighting.since == now]
         if late:
+            named = ", ".join(quote(tool) for tool in late[:_MOST_NAMED]) + (", ..." if late[_MOST_NAMED:] else "")
             _log.warning("server '%s' has new tools, hidden from agent '%s' until they are approved: %s "
-                         "(outfitter squad approve-tools %s)", server, agent, ", ".join(late), server)  # fmt: skip
+                         "(outfitter squad approve-tools %s)", server, agent, named, server)  # fmt: skip
         return sheet.agents[agent]
 
     def _tell(self, server: str, text: str) -> None:
