@@ -74,10 +74,34 @@ def inspector(url: str) -> tuple[list[str], str]:
     return [tool["name"] for tool in listed["tools"]], called
 
 
+def squad(folder: Path) -> bool:
+    """Whether the Inspector lists, reads and searches what ``outfitter squad serve`` says of a folder."""
+    team = folder / "team" / ".squad"
+    team.mkdir(parents=True)
+    members = "| Name | Role | Charter | Status |\n|---|---|---|---|\n| Ripley | Lead | — | ✅ Active |\n"
+    (team / "team.md").write_text(f"# Team\n\n## Members\n\n{members}", encoding="utf-8")
+    (team / "decisions.md").write_text(f"# Decisions\n\n### 2026-01-31: {_WORD}\n\n**By:** Ripley\n", encoding="utf-8")
+    program = str(client_path("inspector", "clients", "launcher", "build", "index.js"))
+    served = (sys.executable, "-m", "outfitter", "squad", "serve", "--dir", str(team.parent))
+    options = (program, "--cli", *served, "--method")
+    listed = run_node(*options, "resources/list")
+    roster = run_node(*options, "resources/read", "--uri", "squad://roster")
+    found = run_node(*options, "tools/call", "--tool-name", "squad_decision_search", "--tool-arg", f"query={_WORD}")
+    return "squad://agents/ripley/history" in listed and "Ripley" in roster and _WORD in found
+
+
 def run() -> int:
     """Run every client and print what came of it; how many failed."""
     install()
     failures = 0
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            is_good = squad(Path(name))
+        except (SetupFailed, subprocess.TimeoutExpired) as failure:
+            print(f"Inspector, the squad's server: {failure}", flush=True)
+            is_good = False
+        print(f"Inspector, the squad's server: {'ok' if is_good else 'FAILED'}", flush=True)
+        failures += not is_good
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         servers = real_servers(folder)

@@ -143,4 +143,15 @@ PROMISES: tuple[Promise, ...] = (
     Promise("N01", "An agent calls a tool of another role: absent and denied.", "cases"),
     Promise("O01", "A name or link that leads out of the team's folder is refused before anything is read.", "cases"),
     Promise("O05", "A search query is words, never an expression, and its cost is bounded.", "cases"),
+    Promise(
+        "O02",
+        "A history that an agent may not read is neither listed nor told, as if it did not exist.",
+        "cases",
+    ),
+    Promise("O03", "Nothing that is sent to the squad server writes.", "cases"),
+    Promise("O06", "Texts of the team are marked untrusted, made harmless and cut with a note.", "cases"),
+    Promise("O07", "Listens and subscriptions are capped; the oldest ends.", "cases"),
+    Promise("O09", "A cursor or visit of another agent is not found.", "cases"),
+    Promise("O10", "What a handler prints is not on stdout.", "cases"),
+    Promise("N02", "A name that leads nowhere or an empty list gives no tools, and the cause is told.", "cases"),
 )

@@ -54,4 +54,49 @@ PROMISES: tuple[Promise, ...] = (
     Promise("SQUAD-CHANGES", "A changed file names the resources that may have changed.", "squad"),
     Promise("SQUAD-SEARCH", "Search finds pending and archived decisions and follows changes.", "squad"),
     Promise("SQUAD-BACKLOG", "The backlog says who was asked; a failing source leaves the files with a note.", "squad"),
+    Promise("SQUAD-RESOURCES", "Every resource is listed and says what the team says, in both eras.", "squad"),
+    Promise("SQUAD-TOOLS", "Both tools only look and answer what their schemas say.", "squad"),
+    Promise("SQUAD-SERVE", "Serving a squad serves every shape of a folder and says which.", "squad"),
+    Promise("SQUAD-ERAS", "A client that gave up on server/discover can begin with the handshake.", "squad"),
+    Promise("SQUAD-DOOR", "Without the key, and one header that says who asks, nobody gets in.", "squad"),
+    Promise(
+        "SQUAD-CLIENTS", "The Inspector, the Claude Agent SDK and the Copilot SDK talk to the squad's server.", "squad"
+    ),
+    Promise(
+        "SQUAD-OWN", "Without a .squad folder the registry, or else the catalog folder, is served as the team.", "squad"
+    ),
+    Promise(
+        "DOC5-ISOLATION",
+        "The backend developer has database tools and the designer has not, at list and at call.",
+        "squad",
+    ),
+    Promise("SQUAD-INIT", "A squad file is made from the roster or by asking, without values.", "squad"),
+    Promise("SQUAD-CHECK", "A squad file is checked against itself, the team, this machine and its servers.", "squad"),
+    Promise("SQUAD-EXPORT", "Each agent's endpoint stands in a client's own file, its token in a variable.", "squad"),
+    Promise("SQUAD-IMPORT", "What other programs have comes once, and what differs is told.", "squad"),
+    Promise(
+        "SQUAD-UP", "A squad file is served with one endpoint per agent, no database, and the last good file.", "squad"
+    ),
+    Promise("SQUAD-UP-TEAM", "Every agent gets the team's server and is known there by its name.", "squad"),
+    Promise(
+        "SQUAD-EXCLUDE-LATER",
+        "A tool that appears later under an exclude rule does not exist until it is approved.",
+        "squad",
+    ),
+    Promise("DEGRADE-FALLBACK", "A fallback is one bounded line of plain text, shown and never filled in.", "squad"),
+    Promise(
+        "DEGRADE-TOLD",
+        "A failing call tells the model what failed, what to do instead and when it is tried again.",
+        "squad",
+    ),
+    Promise("DEGRADE-HONEST", "A fallback never looks like success.", "squad"),
+    Promise(
+        "DEGRADE-START",
+        "A server that is down at the start is skipped with a warning and comes back by itself.",
+        "squad",
+    ),
+    Promise("DEGRADE-LISTS", "The tools of a server that went away stay listed and say why they fail.", "squad"),
+    Promise("DEGRADE-ALL", "With every server down the endpoint answers and an agent completes its work.", "squad"),
+    Promise("DEGRADE-AGENT", "An agent completes its work with one server killed.", "squad"),
+    Promise("DEGRADE-UPTIME", "Status shows uptime, failures, since when a server is down and the next try.", "squad"),
 )
