@@ -70,7 +70,7 @@ ROOMS_OF_LIBRARY = {
     "starlette": {"coordinator", "dashboard"},
     "tomlkit": {"formats"},
     "tomllib": {"formats"},
-    "uvicorn": {"gateway", "squad"},
+    "uvicorn": {"gateway"},
     "yaml": {"formats"},
 }
 GROUND = frozenset({"errors", "basics", "catalog", "calls", "policy", "resolution", "formats"})

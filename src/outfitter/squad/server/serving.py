@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, MutableMapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import anyio
-import uvicorn
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -90,10 +89,15 @@ async def open_team_app(
 @asynccontextmanager
 async def serving_team(state: TeamState, told: str = "", caps: Caps | None = None) -> AsyncGenerator[TeamPlace]:
     """The squad server on a free loopback port as long as the block lasts, with a key that only this process has."""
+    from outfitter.gateway import Listener, answering
+
     key = secrets.token_urlsafe(32)
     with closing(_bind()) as bound:
         url = f"http://{_HOST}:{bound.getsockname()[1]}{_PATH}"
-        async with open_team_app(state, Secret(key), told, caps) as app, _listening(app, bound):
+        async with (
+            open_team_app(state, Secret(key), told, caps) as app,
+            answering(Listener(app, bound, _DRAIN_SECONDS)),
+        ):
             yield TeamPlace(url, Secret(key), Secret(f"Bearer {key}"))
 
 
@@ -148,32 +152,6 @@ async def _refuse(send: Any, status: int, text: bytes) -> None:  # noqa: ANN401 
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Take none."""
-        yield
-
-
-@asynccontextmanager
-async def _listening(app: Application, bound: socket.socket) -> AsyncGenerator[None]:
-    config = uvicorn.Config(
-        app, lifespan="off", access_log=False, log_level="warning", ws="none",
-        server_header=False, date_header=False, timeout_graceful_shutdown=_DRAIN_SECONDS,
-    )  # fmt: skip
-    server = _Server(config)
-    async with anyio.create_task_group() as group:
-        group.start_soon(server.serve, [bound])
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await anyio.sleep(0.005)
-        try:
-            yield
-        finally:
-            server.should_exit = True
 
 
 def _bind() -> socket.socket:
