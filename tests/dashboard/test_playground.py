@@ -51,6 +51,10 @@ async def test_a_tool_is_called_as_an_agent_and_the_call_appears_with_who_asked(
             used = next(token for token in tokens["items"] if token["id"] == found["items"][0]["token_id"])
             assert used["label"] == "playground of first admin#first"
             assert used["revoked_at"]
+            await one.go("/ui/")
+            in_use = await one.page.get_by_role("region", name="Servers in use").inner_text()
+            assert "ready" in in_use
+            assert "100.0 %" in in_use
             await one.go("/ui/calls")
             assert "echo" in await one.text()
             await one.page.locator("tbody a").first.click()

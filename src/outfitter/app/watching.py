@@ -5,12 +5,11 @@ Read from the audit database and from the running gateway's own pages; nothing i
 
 from __future__ import annotations
 
-import re
 import ssl
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -18,9 +17,9 @@ from urllib.request import urlopen
 from outfitter.app.news import read_news
 from outfitter.app.settings import Settings
 from outfitter.errors import StorageUnavailable
+from outfitter.telemetry import UpstreamFigures, read_upstreams
 
-_STATE = re.compile(r'outfitter_upstreams\{server="([^"]*)",state="([^"]*)"(?:,worker="\d+")?\} (\d+)')
-_STANDING = re.compile(r'outfitter_upstream_(\w+)\{server="([^"]*)"(?:,worker="\d+")?\} (\S+)')
+_UNSEEN = UpstreamFigures()
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 3.0
 _FINE = frozenset({"done", "tool_error"})
@@ -67,34 +66,11 @@ def read_status(settings: Settings, seconds: float) -> GatewayStatus:
     url, certificate = (None, None) if news is None else (news["url"], news["certificate"])
     ready = None if url is None else _fetch(f"{url}/ready", certificate)
     metrics = (_fetch(f"{url}/metrics", certificate) or "") if url is not None and ready is not None else ""
-    states: dict[str, dict[str, int]] = defaultdict(dict)
-    for server, state, count in _STATE.findall(metrics):
-        states[server][state] = states[server].get(state, 0) + int(count)
+    upstreams = read_upstreams(metrics)
     problem = "" if news is None or ready is None else str(news.get("problem", ""))
     calls, records = _calls_since(settings, time.time() - seconds)
-    standings = _standings(metrics)
-    numbers = tuple(_stands(one, standings.get(one.server, {})) for one in _numbers(calls, seconds, states))
+    numbers = tuple(_numbers(calls, seconds, upstreams))
     return GatewayStatus(url if ready is not None else None, ready or "not running", problem, numbers, records)
-
-
-def _standings(metrics: str) -> dict[str, dict[str, list[float]]]:
-    """What every worker says of each server's standing."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for name, server, value in _STANDING.findall(metrics):
-        found[server][name].append(float(value))
-    return found
-
-
-def _stands(numbers: ServerNumbers, standing: Mapping[str, list[float]]) -> ServerNumbers:
-    ready, out = sum(standing.get("ready_seconds", ())), sum(standing.get("out_seconds", ()))
-    out_for = max(standing.get("out_for_seconds", ()), default=None)
-    return replace(
-        numbers,
-        uptime=ready / (ready + out) if ready + out > 0 else None,
-        failures=int(sum(standing.get("failures", ()))),
-        down_since=None if out_for is None else time.time() - out_for,
-        next_try=min(standing.get("next_try_seconds", ()), default=None),
-    )
 
 
 def _calls_since(settings: Settings, moment: float) -> tuple[list[tuple[str, str, float]], str]:
@@ -113,23 +89,27 @@ def _calls_since(settings: Settings, moment: float) -> tuple[list[tuple[str, str
 
 
 def _numbers(
-    calls_since: list[tuple[str, str, float]], seconds: float, states: dict[str, dict[str, int]]
+    calls_since: list[tuple[str, str, float]], seconds: float, upstreams: Mapping[str, UpstreamFigures]
 ) -> Iterator[ServerNumbers]:
     found: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for server, outcome, duration in calls_since:
         found[server].append((outcome, duration))
-    for server in sorted({*found, *states}):
-        calls = found.get(server, [])
+    for server in sorted({*found, *upstreams}):
+        calls, one = found.get(server, []), upstreams.get(server, _UNSEEN)
         took = sorted(duration * 1000 for outcome, duration in calls if outcome not in _REFUSED)
         yield ServerNumbers(
             server,
-            states.get(server, {}),
+            dict(one.states),
             len(calls),
             sum(1 for outcome, _ in calls if outcome not in _FINE | _REFUSED),
             sum(1 for outcome, _ in calls if outcome in _REFUSED),
             len(calls) / seconds,
             _rank(took, 0.50),
             _rank(took, 0.95),
+            one.uptime,
+            one.failures,
+            None if one.out_for is None else time.time() - one.out_for,
+            one.next_try,
         )
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from outfitter.errors import Forbidden
+from outfitter.telemetry import UpstreamFigures, read_upstreams
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -46,6 +47,7 @@ async def show(page: Page) -> Response:
     servers = await page.api.get("/mcp-servers", limit=_MOST_CALLS)
     agents = await page.api.get("/agents", limit=_MOST_CALLS)
     calls = await _calls(page)
+    upstreams = await upstreams_of(page)
     runs = await page.api.get("/runs", limit=8)
     changes = await page.api.get("/changes", limit=8)
     return page.render(
@@ -56,7 +58,8 @@ async def show(page: Page) -> Response:
         traffic=None if calls is None else traffic_of(calls["items"], time.time(), is_part=bool(calls["next_cursor"])),
         runs=runs["items"],
         changes=changes["items"],
-        attention=_attention(servers["items"], agents["items"]),
+        upstreams=upstreams,
+        attention=_attention(servers["items"], agents["items"], upstreams),
     )
 
 
@@ -67,6 +70,15 @@ async def _calls(page: Page) -> dict[str, Any] | None:
         return await page.api.get("/calls", order="newest", limit=_MOST_CALLS, since=since)
     except Forbidden:
         return None
+
+
+async def upstreams_of(page: Page) -> dict[str, UpstreamFigures]:
+    """How each server does that somebody has wanted since the gateway began; none for those who may not see figures."""
+    try:
+        answer = await page.api.ask("GET", "/metrics", {})
+    except Forbidden:
+        return {}
+    return read_upstreams(answer.content.decode())
 
 
 def traffic_of(calls: Sequence[Mapping[str, Any]], now: float, *, is_part: bool = False) -> Traffic:
@@ -86,9 +98,19 @@ def traffic_of(calls: Sequence[Mapping[str, Any]], now: float, *, is_part: bool 
     )
 
 
-def _attention(servers: Sequence[Mapping[str, Any]], agents: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+def _attention(
+    servers: Sequence[Mapping[str, Any]],
+    agents: Sequence[Mapping[str, Any]],
+    upstreams: Mapping[str, UpstreamFigures],
+) -> list[tuple[str, str, str]]:
     """What waits for somebody: kind of page, name, why."""
-    found = [("servers", one["id"], "its program waits for approval") for one in servers if one["approved"] is False]
+    known = {one["id"] for one in servers}
+    found = [
+        ("servers", name, f"it has been out of use for {one.out_for:.0f} s")
+        for name, one in upstreams.items()
+        if one.out_for is not None and name in known
+    ]
+    found += [("servers", one["id"], "its program waits for approval") for one in servers if one["approved"] is False]
     found += [("agents", one["id"], "its executor waits for approval") for one in agents if one["approved"] is False]
     found += [("servers", one["id"], "no agent uses it") for one in servers if not one["users"]]
     return found
