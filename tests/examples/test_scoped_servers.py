@@ -484,7 +484,7 @@ async def test_a_header_that_comes_twice_is_an_error(world: World) -> None:
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_agent_without_the_required_header_gets_no_document(world: World, era: str) -> None:
     said = await asked(world.endpoint("guest"), era, "docs_list_documents", WIDE_ARGUMENTS, WIDE_HEADERS)
-    assert "Unknown tool" in said, said
+    assert "required header 'X-Context-Namespace'" in said, said
     assert not {word for word in ("Alpha", "Beta", "retro") if word in said}
     assert "BETA-1" not in await asked(world.endpoint("guest"), era, "jira_search_issues", headers=WIDE_HEADERS)
 

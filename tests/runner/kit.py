@@ -62,13 +62,21 @@ class Team:
 
     async def run(self, prompt: str, agent: str = "worker", **more: object) -> str:
         """Start a run; its id."""
-        status, body, _ = await self.up.api("POST", "/runs", {"agent_name": agent, "prompt": prompt, **more})
+        status, body = await self._ask("POST", "/runs", {"agent_name": agent, "prompt": prompt, **more})
         assert status == 201, body
         return str(body["id"])
 
+    async def _ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Status and content of an answer; of several workers one may still be opening the registry."""
+        with anyio.fail_after(90):
+            while True:
+                status, found, _ = await self.up.api(method, path, body)
+                if status != 503:
+                    return status, found
+
     async def look(self, run_id: str) -> dict[str, Any]:
         """The run as it is now."""
-        status, body, _ = await self.up.api("GET", f"/runs/{run_id}")
+        status, body = await self._ask("GET", f"/runs/{run_id}")
         assert status == 200, body
         return body
 
@@ -77,7 +85,7 @@ class Team:
         found: list[dict[str, Any]] = []
         while True:
             after = found[-1]["seq"] if found else 0
-            status, body, _ = await self.up.api("GET", f"/runs/{run_id}/events?after={after}&limit=500")
+            status, body = await self._ask("GET", f"/runs/{run_id}/events?after={after}&limit=500")
             assert status == 200, body
             found += body["events"]
             if body["next"] is None:

@@ -63,14 +63,16 @@ async def test_a_program_that_reads_nothing_and_says_much_is_heard_to_its_end() 
 
 
 async def test_what_goes_wrong_while_a_program_is_heard_ends_it_and_is_raised() -> None:
-    pids: list[int] = []
+    heard = bytearray()
 
     def hear(data: bytes) -> None:
-        pids.extend(int(pid) for pid in data.split())
-        raise StorageUnavailable("no space is left")
+        heard.extend(data)
+        if heard.endswith(b"\n"):
+            raise StorageUnavailable("no space is left")
 
     with pytest.raises(StorageUnavailable, match="no space is left"):
         await run_program(tree("run-unheard", "stay"), b"{}", hear)
+    pids = [int(pid) for pid in heard.split()]
     assert len(pids) == 3
     assert not any(map(lives, pids))
     quick = Program("run-unheard", (sys.executable, "-c", "print(1)"), dict(os.environ))
