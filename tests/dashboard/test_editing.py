@@ -118,3 +118,18 @@ async def test_a_server_is_deleted_after_a_question_and_not_while_somebody_uses_
         await one.page.get_by_role("button", name="Delete").click()
         await one.page.wait_for_url("**/ui/servers")
         assert (await one.up.api("GET", "/mcp-servers/store"))[0] == 404
+
+
+async def test_an_agent_that_somebody_else_has_changed_is_not_overwritten_by_saving_twice(tmp_path: Path) -> None:
+    async with looking(Place(tmp_path)) as one:
+        assert (await one.up.api("POST", "/agents", {"name": "reader"}))[0] == 201
+        await one.sign_in()
+        await one.go("/ui/agents/reader/edit")
+        status, _, _ = await one.up.api("PUT", "/agents/reader", {"name": "reader", "role": "theirs"}, version=1)
+        assert status == 200
+        await one.page.fill("[name=role]", "mine")
+        for _ in range(2):
+            await one.page.get_by_role("button", name="Save").click()
+            await one.page.locator("[role=alert]").wait_for()
+        assert (await one.up.api("GET", "/agents/reader/document"))[1]["role"] == "theirs"
+        assert await one.page.input_value("[name=role]") == "mine", "what was typed is not lost"

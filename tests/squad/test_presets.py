@@ -152,7 +152,7 @@ def test_what_is_allowed_to_write_lies_in_the_folder_however_it_is_spelled(parts
 
     path = "/".join(parts)
     if allows("tester", "filesystem", "write_file", {"path": path}):
-        assert posixpath.normpath(posixpath.join("/root", path)).startswith("/root/tests/")
+        assert posixpath.normpath(posixpath.join("/project", path)).startswith("/project/tests/")
 
 
 @pytest.mark.promise("SQUAD-PATHS")

@@ -43,7 +43,7 @@ class Pages:
         """Whether the worker that knows the cookie has answered."""
         from outfitter.gateway import Passed
 
-        cookie = _cookie(scope)
+        cookie = None if self.relay is None else _cookie(scope)
         if self.relay is None or self.relay.owner_of(cookie) is None:
             return False
         body = await _read(receive)

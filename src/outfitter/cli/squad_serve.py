@@ -42,7 +42,7 @@ def serve_command(folder: Path | None, agent: str | None, has_issues: bool) -> N
     \b
     Examples:
       outfitter squad serve
-      outfitter squad serve --dir ~/work/shop
+      outfitter squad serve --dir ../shop
       outfitter squad serve --agent tester
       outfitter squad serve --issues
     """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from outfitter.coordinator import MASK
-from outfitter.dashboard.server_form import Document, part_of, read_value
+from outfitter.dashboard.form_values import Document, part_of, put, read_value
 from outfitter.errors import Invalid
 
 _TEXTS = ("description", "role", "system_prompt")
@@ -100,8 +100,8 @@ def document_of(
     """The document that a form describes. A field that cannot be read stays as it was typed, and is a problem."""
     fields, made = dict(sent), dict(before)
     for name in ("name", *_TEXTS):
-        _put(made, name, fields.get(name, "").strip())
-    _put(made, "capabilities", [value for name, value in sent if name == "capability"])
+        put(made, name, fields.get(name, "").strip())
+    put(made, "capabilities", [value for name, value in sent if name == "capability"])
     old = part_of(before, "mcpServers")
     shown = {one["id"] for one in servers}
     uses = {alias: use for alias, use in old.items() if use.get("ref") not in shown}
@@ -109,7 +109,7 @@ def document_of(
         if fields.get(f"use-{server['id']}"):
             alias = fields.get(f"alias-{server['id']}", "").strip() or server["id"]
             uses[alias] = _use(server, fields, _old_use(old, server["id"]), problems)
-    _put(made, "mcpServers", uses)
+    put(made, "mcpServers", uses)
     return made
 
 
@@ -130,18 +130,11 @@ def _use(server: Document, fields: Mapping[str, str], before: Document, problems
             headers[name] = read_value(name, kind, text, problems)
         elif kept.get(name) == MASK:
             headers[name] = MASK
-    _put(made, "headers", headers)
+    put(made, "headers", headers)
     lines = fields.get(f"tools-{server['id']}", "").split()
     included = [line for line in lines if not line.startswith("-")]
     excluded = [line.removeprefix("-") for line in lines if line.startswith("-")]
-    _put(made, "tools", {"include": included, "exclude": excluded} if excluded else included)
+    put(made, "tools", {"include": included, "exclude": excluded} if excluded else included)
     if excluded and not included:
         made["tools"] = {"exclude": excluded}
     return made
-
-
-def _put(made: Document, name: str, value: object) -> None:
-    if value in ("", [], {}):
-        made.pop(name, None)
-    else:
-        made[name] = value

@@ -9,13 +9,14 @@ asked. Nothing is loaded from elsewhere, and nothing of ours runs that is not a 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Match, Route
+from starlette.routing import compile_path
 
 from outfitter.basics import Secret
 from outfitter.coordinator import STATUSES, Office
@@ -62,7 +63,9 @@ class Dashboard:
     hosts: frozenset[str]
     origins: frozenset[str]
     sign_ins: SignIns
-    _routes: tuple[tuple[Route, Handler], ...] = field(default_factory=lambda: _routes(HANDLERS))
+    _routes: tuple[tuple[re.Pattern[str], Mapping[str, Handler]], ...] = field(
+        default_factory=lambda: _routes(HANDLERS)
+    )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -106,11 +109,10 @@ class Dashboard:
         page = Page(request, self.inside.for_request(request.scope, None if who is None else who.token), who)
         if path == SIGN_OUT and method == "POST":
             return await self._sign_out(page)
-        for route, handler in self._routes:
-            match, found = route.matches(request.scope)
-            if match is Match.FULL:
-                names: Mapping[str, str] = found["path_params"]
-                return await handler(Page(request, page.api, who, names))
+        for form, methods in self._routes:
+            found = form.fullmatch(path)
+            if found is not None and method in methods:
+                return await methods[method](replace(page, names=found.groupdict()))
         raise NotFound("there is no such page")
 
     # ── who ──
@@ -168,17 +170,10 @@ class Dashboard:
         return page.render("problem.html", status=STATUSES.get(error.code, 500), error=error)
 
 
-def _routes(handlers: Mapping[str, Mapping[str, Handler]]) -> tuple[tuple[Route, Handler], ...]:
-    return tuple(
-        (Route(f"/ui{path}", _never, methods=[method]), handler)
-        for path, methods in handlers.items()
-        for method, handler in methods.items()
-    )
-
-
-async def _never(_request: Request) -> Response:
-    """Only the path of a route is used: handlers get a page."""
-    raise NotImplementedError
+def _routes(
+    handlers: Mapping[str, Mapping[str, Handler]],
+) -> tuple[tuple[re.Pattern[str], Mapping[str, Handler]], ...]:
+    return tuple((compile_path(f"/ui{path}")[0], methods) for path, methods in handlers.items())
 
 
 def _sign_in_page(request: Request, problem: str, status: int) -> Response:

@@ -14,7 +14,6 @@ import anyio
 import msgspec
 
 from outfitter.basics import Secret
-from outfitter.errors import OutfitterError
 from outfitter.formats import read_problem
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class Inside:
         await self.api(self._scope(method, path, urlencode(query).encode(), more), receive, send)
         answer = Answer(said["status"], said["headers"], bytes(said["content"]))
         if is_checked and answer.status >= _BAD:
-            raise _error(answer)
+            raise read_problem(answer.status, answer.content)
         return answer
 
     async def stream(self, path: str, query: bytes, receive: Receive, send: Send) -> None:
@@ -112,10 +111,6 @@ class Inside:
             "root_path": "",
             "headers": headers,
         }
-
-
-def _error(answer: Answer) -> OutfitterError:
-    return read_problem(answer.status, answer.content)
 
 
 def _text(value: object) -> str:

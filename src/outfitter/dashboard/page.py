@@ -66,6 +66,12 @@ class Page:
         return [(name, value) for name, value in sent if name != FORM_KEY]
 
 
+def number_in(form: Mapping[str, str], name: str) -> int | None:
+    """A field that holds a whole number; None for anything else."""
+    text = form.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
 Handler: TypeAlias = Callable[[Page], Awaitable[Response]]
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from outfitter.coordinator import MASK
-from outfitter.errors import Invalid, Refused
+from outfitter.dashboard.form_values import Document, part_of, put, read_value
+from outfitter.errors import Invalid
 
 Fields = Mapping[str, str]
-Document = dict[str, Any]
 FLAGS = ("required", "sensitive", "locked")
 TYPES = ("string", "json", "number", "boolean")
 _TEXTS = ("name", "description")
@@ -34,12 +34,6 @@ class HeaderRow:
     default: str = ""
     is_kept: bool = False
     """Whether there is a default that is not shown."""
-
-
-def part_of(document: Mapping[str, Any], name: str) -> Document:
-    """An object in a document; an empty one when it is not there."""
-    found: Document | None = document.get(name)
-    return found or {}
 
 
 def rows_of(document: Mapping[str, Any]) -> list[HeaderRow]:
@@ -77,31 +71,23 @@ def document_of(sent: Sequence[tuple[str, str]], before: Mapping[str, Any], prob
     """The document that a form describes. A field that cannot be read stays as it was typed, and is a problem."""
     fields, made = dict(sent), dict(before)
     for name in ("id", *_TEXTS, "fallback"):
-        _put(made, name, fields.get(name, "").strip())
+        put(made, name, fields.get(name, "").strip())
     _put_place(made, fields)
     for name in _SECONDS:
-        _put(made, name, _number(name, fields.get(name, ""), problems))
-    _put(made, "known_tools", fields.get("known_tools", "").split())
+        put(made, name, _number(name, fields.get(name, ""), problems))
+    put(made, "known_tools", fields.get("known_tools", "").split())
     _put_headers(made, _rows(fields), before, problems)
     return made
-
-
-def _put(made: Document, name: str, value: object) -> None:
-    """Set a field; what is empty is left out."""
-    if value in ("", None, [], {}):
-        made.pop(name, None)
-    else:
-        made[name] = value
 
 
 def _put_place(made: Document, fields: Fields) -> None:
     kind = fields.get("type", "http")
     is_program = kind == "stdio"
     made["type"] = kind
-    _put(made, "url", "" if is_program else fields.get("url", "").strip())
-    _put(made, "command", fields.get("command", "").strip() if is_program else "")
-    _put(made, "args", fields.get("args", "").splitlines() if is_program else [])
-    _put(made, "cwd", fields.get("cwd", "").strip() if is_program else "")
+    put(made, "url", "" if is_program else fields.get("url", "").strip())
+    put(made, "command", fields.get("command", "").strip() if is_program else "")
+    put(made, "args", fields.get("args", "").splitlines() if is_program else [])
+    put(made, "cwd", fields.get("cwd", "").strip() if is_program else "")
     if not is_program:
         made.pop("env", None)
 
@@ -129,7 +115,7 @@ def _put_headers(
             problems.append(Invalid(f"header '{name}' stands there twice"))
         rule = {key: value for key, value in part_of(known, name).items() if key not in (*FLAGS, "type", "description")}
         rule["type"] = row.get("type", "string")
-        _put(rule, "description", row.get("description", "").strip())
+        put(rule, "description", row.get("description", "").strip())
         rule |= {flag: True for flag in FLAGS if row.get(flag)}
         schema[name] = rule
         given = row.get("default", "")
@@ -137,18 +123,8 @@ def _put_headers(
             defaults[name] = read_value(name, rule["type"], given, problems)
         elif kept.get(name) == MASK and not row.get("forget"):
             defaults[name] = MASK
-    _put(made, "header_schema", schema)
-    _put(made, "default_headers", defaults)
-
-
-def read_value(name: str, kind: str, text: str, problems: list[Invalid]) -> Any:  # noqa: ANN401 - JSON
-    """The value that a text of a form means for a header of this type."""
-    if text.lstrip().startswith('{"$secret"') or kind == "json":
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            problems.append(Invalid(f"header '{name}': this is no JSON ({error})"))
-    return text
+    put(made, "header_schema", schema)
+    put(made, "default_headers", defaults)
 
 
 def _number(name: str, text: str, problems: list[Invalid]) -> float | str:
@@ -158,11 +134,3 @@ def _number(name: str, text: str, problems: list[Invalid]) -> float | str:
         problems.append(Invalid(f"{name.replace('_', ' ')}: '{text[:20]}' is no number of seconds"))
         return text
     return (int(value) if value.is_integer() else value) if value else ""
-
-
-def refuse(problems: Sequence[Invalid]) -> None:
-    """Raise what is wrong with a form: the problem, or all of them together."""
-    if len(problems) == 1:
-        raise problems[0]
-    if problems:
-        raise Refused(f"{len(problems)} problems", problems)

@@ -1,6 +1,6 @@
 """Where every call is enforced: one MCP endpoint per agent, with its servers, tools, headers and rules."""
 
-from outfitter.gateway.answering import Listener, answering
+from outfitter.gateway.answering import Listener, answering, bind_loopback
 from outfitter.gateway.desk import Desk
 from outfitter.gateway.fast.guarded import Welcome
 from outfitter.gateway.gate import ADMIN, Gate, Page, is_served, is_welcome
@@ -44,6 +44,7 @@ __all__ = [
     "Watch",
     "Welcome",
     "answering",
+    "bind_loopback",
     "digest_of",
     "held_back",
     "holding",

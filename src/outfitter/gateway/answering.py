@@ -15,6 +15,8 @@ from typing import Any
 import anyio
 import uvicorn
 
+from outfitter.errors import Unavailable
+
 
 @dataclass(frozen=True, slots=True)
 class Listener:
@@ -27,6 +29,18 @@ class Listener:
     """For how long requests that are under way may go on at the end."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """More of uvicorn's own."""
+
+
+def bind_loopback(what: str) -> socket.socket:
+    """A socket on a free port of this machine's own address; Unavailable, with what it was for, when there is none."""
+    bound = socket.socket(socket.AF_INET)
+    try:
+        bound.bind(("127.0.0.1", 0))
+        bound.listen()
+    except OSError as error:
+        bound.close()
+        raise Unavailable(f"{what} finds no free port: {error.strerror}") from None
+    return bound
 
 
 class _Server(uvicorn.Server):

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from outfitter.dashboard.agent_form import REMOVED, document_of, rows_of, texts_of
+from outfitter.dashboard.form_values import refuse
 from outfitter.dashboard.looks import path_part
-from outfitter.dashboard.server_form import refuse
+from outfitter.dashboard.page import number_in
 from outfitter.errors import Invalid, OutfitterError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ async def new(page: Page) -> Response:
 
 async def create(page: Page) -> Response:
     """A new agent, or what it would get."""
-    return await _save(page, {}, None)
+    return await _save(page, {})
 
 
 async def edit(page: Page) -> Response:
@@ -36,8 +37,7 @@ async def edit(page: Page) -> Response:
 
 async def change(page: Page) -> Response:
     """An agent with other content, or what that would do."""
-    record = await _record(page)
-    return await _save(page, record["document"], record["version"])
+    return await _save(page, (await _record(page))["document"])
 
 
 async def approve(page: Page) -> Response:
@@ -51,9 +51,8 @@ async def delete(page: Page) -> Response:
 
 
 async def _act(page: Page, method: str, what: str, then: str) -> Response:
-    seen = (await page.form()).get("version", "")
-    place = f"/agents/{path_part(page.names['name'])}{what}"
-    await page.api.send(method, place, None, int(seen) if seen.isdigit() else None)
+    seen = number_in(await page.form(), "version")
+    await page.api.send(method, f"/agents/{path_part(page.names['name'])}{what}", None, seen)
     return page.go(then)
 
 
@@ -61,27 +60,26 @@ async def _record(page: Page) -> dict[str, Any]:
     return await page.api.get(f"/agents/{path_part(page.names['name'])}/document", detail=True)
 
 
-async def _save(page: Page, before: Mapping[str, Any], version: int | None) -> Response:
-    """Keep what was sent, or with ``preview`` say what it would do."""
+async def _save(page: Page, before: Mapping[str, Any]) -> Response:
+    """Keep what was sent, or with ``preview`` say what it would do. The version that was seen stands in the form."""
     sent = await page.fields()
     fields, problems = dict(sent), list[Invalid]()
-    seen = fields.get("version", "")
+    seen = number_in(fields, "version")
     document = document_of(sent, before, [one["document"] for one in await _servers(page)], problems)
-    if version is not None:
+    if seen is not None:
         document["name"] = page.names["name"]
     try:
         refuse(problems)
         if "preview" in fields:
             trial = {"kind": "agents", "id": document.get("name", ""), "document": document}
             plan = await page.api.send("POST", "/resolve", {"agent_name": trial["id"], "changes": [trial]})
-            return await _form(page, document, version, plan=plan)
-        if version is None:
+            return await _form(page, document, seen, plan=plan)
+        if seen is None:
             await page.api.send("POST", "/agents", document)
         else:
-            number = int(seen) if seen.isdigit() else None
-            await page.api.send("PUT", f"/agents/{path_part(document['name'])}", document, number)
+            await page.api.send("PUT", f"/agents/{path_part(document['name'])}", document, seen)
     except OutfitterError as error:
-        return await _form(page, document, version, error=error)
+        return await _form(page, document, seen, error=error)
     return page.go(f"/ui/agents/{path_part(document['name'])}")
 
 

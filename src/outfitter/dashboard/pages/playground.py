@@ -33,10 +33,11 @@ async def call(page: Page) -> Response:
         began = time.perf_counter()
         async with as_agent(page, agent) as one:
             answer = await one.ask("tools/call", {"name": tool, "arguments": arguments})
-        took = time.perf_counter() - began
+            took = time.perf_counter() - began
+            tools = await one.tools()
     except OutfitterError as error:
         return await _show(page, agent, tool, _Tried(text), error)
-    return await _show(page, agent, tool, _Tried(text, answer, took))
+    return await _show(page, agent, tool, _Tried(text, answer, took, tools))
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -56,6 +57,8 @@ class _Tried:
     text: str = ""
     answer: dict[str, Any] | None = None
     took: float | None = None
+    tools: list[dict[str, Any]] | None = None
+    """What the agent is shown, if that is known already."""
 
 
 _NOTHING = _Tried()
@@ -65,8 +68,8 @@ async def _show(
     page: Page, agent: str, tool: str, tried: _Tried = _NOTHING, error: OutfitterError | None = None
 ) -> Response:
     agents = [one["id"] for one in (await page.api.get("/agents", limit=_MOST))["items"]]
-    tools: list[dict[str, Any]] = []
-    if agent in agents:
+    tools = tried.tools or []
+    if agent in agents and tried.tools is None:
         try:
             async with as_agent(page, agent) as one:
                 tools = await one.tools()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from outfitter.dashboard.form_values import refuse
 from outfitter.dashboard.looks import path_part
-from outfitter.dashboard.server_form import FLAGS, TYPES, HeaderRow, document_of, fields_of, refuse, rows_of
+from outfitter.dashboard.page import number_in
+from outfitter.dashboard.server_form import FLAGS, TYPES, HeaderRow, document_of, fields_of, rows_of
 from outfitter.errors import Invalid, OutfitterError
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ async def edit(page: Page) -> Response:
 async def change(page: Page) -> Response:
     """A server with other content; refused when somebody else has changed it since."""
     sent = await page.fields()
-    name, seen = page.names["name"], _version(sent)
+    name, seen = page.names["name"], number_in(dict(sent), "version")
     problems: list[Invalid] = []
     document = document_of(sent, (await _record(page))["document"], problems) | {"id": name}
     try:
@@ -70,24 +72,19 @@ async def restore(page: Page) -> Response:
     """Put an earlier version back."""
     form = await page.form()
     place = f"{_SERVERS}/{path_part(page.names['name'])}/rollback"
-    await page.api.send("POST", place, {"version": int(form.get("to", "0") or 0)}, _version(list(form.items())))
+    await page.api.send("POST", place, {"version": number_in(form, "to")}, number_in(form, "version"))
     return page.go(f"/ui/servers/{path_part(page.names['name'])}")
 
 
 async def _act(page: Page, method: str, what: str) -> Response:
     form = await page.form()
     place = path_part(page.names["name"])
-    await page.api.send(method, f"{_SERVERS}/{place}{what}", None, _version(list(form.items())))
+    await page.api.send(method, f"{_SERVERS}/{place}{what}", None, number_in(form, "version"))
     return page.go(f"/ui/servers/{place}")
 
 
 async def _record(page: Page) -> dict[str, Any]:
     return await page.api.get(f"{_SERVERS}/{path_part(page.names['name'])}", detail=True)
-
-
-def _version(sent: Sequence[tuple[str, str]]) -> int | None:
-    text = dict(sent).get("version", "")
-    return int(text) if text.isascii() and text.isdigit() else None
 
 
 def _form(

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import logging
 import secrets
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import AbstractContextManager, asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -23,8 +22,8 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from outfitter.errors import Invalid, OutfitterError, Unavailable
-from outfitter.gateway import Listener, answering
+from outfitter.errors import Invalid, OutfitterError
+from outfitter.gateway import Listener, answering, bind_loopback
 from outfitter.runner.orchestrator.agents import Agents
 from outfitter.runner.orchestrator.client import Json
 from outfitter.runner.orchestrator.runs import Waiter
@@ -162,7 +161,7 @@ async def serving(agents: Agents, presence: Presence) -> AsyncGenerator[MakeUrl]
         on_call_tool=desk.call_tool,
         get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
     )
-    with closing(_bind()) as bound:
+    with closing(bind_loopback("the orchestrator")) as bound:
         place = f"{_HOST}:{bound.getsockname()[1]}"
         rules = TransportSecuritySettings(allowed_hosts=[place], allowed_origins=[f"http://{place}"])
         manager = StreamableHTTPSessionManager(
@@ -171,14 +170,3 @@ async def serving(agents: Agents, presence: Presence) -> AsyncGenerator[MakeUrl]
         door = Door(manager.handle_request, presence, secrets.token_bytes(32))
         async with manager.run(), answering(Listener(door, bound, _DRAIN_SECONDS)):
             yield lambda session_id, run_id: f"http://{place}{door.path(session_id, run_id)}"
-
-
-def _bind() -> socket.socket:
-    bound = socket.socket(socket.AF_INET)
-    try:
-        bound.bind((_HOST, 0))
-        bound.listen()
-    except OSError as error:
-        bound.close()
-        raise Unavailable(f"the orchestrator finds no free port: {error.strerror}") from None
-    return bound

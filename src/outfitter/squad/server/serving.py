@@ -8,7 +8,6 @@ is printed to stderr. Neighbour: ``server`` answers.
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from outfitter.basics import Secret, the_one_in
-from outfitter.errors import Unavailable
 from outfitter.squad.server.addresses import is_name
 from outfitter.squad.server.library import Library
 from outfitter.squad.server.notices import Caps, Notices
@@ -89,10 +87,10 @@ async def open_team_app(
 @asynccontextmanager
 async def serving_team(state: TeamState, told: str = "", caps: Caps | None = None) -> AsyncGenerator[TeamPlace]:
     """The squad server on a free loopback port as long as the block lasts, with a key that only this process has."""
-    from outfitter.gateway import Listener, answering
+    from outfitter.gateway import Listener, answering, bind_loopback
 
     key = secrets.token_urlsafe(32)
-    with closing(_bind()) as bound:
+    with closing(bind_loopback("the squad server")) as bound:
         url = f"http://{_HOST}:{bound.getsockname()[1]}{_PATH}"
         async with (
             open_team_app(state, Secret(key), told, caps) as app,
@@ -152,14 +150,3 @@ async def _refuse(send: Any, status: int, text: bytes) -> None:  # noqa: ANN401 
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})
-
-
-def _bind() -> socket.socket:
-    bound = socket.socket(socket.AF_INET)
-    try:
-        bound.bind((_HOST, 0))
-        bound.listen()
-    except OSError as error:
-        bound.close()
-        raise Unavailable(f"the squad server finds no free port: {error.strerror}") from None
-    return bound
