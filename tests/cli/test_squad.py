@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -182,10 +184,9 @@ def test_check_tells_what_waits_and_approving_it_ends_that(terminal: Terminal, t
     terminal.write(FILE, file)
     assert server.command is not None
     first = terminal.run("--catalog", ".squad", "tools", "tester", "--json").json()
-    (sheet,) = (tmp_path / ".local/state/outfitter/sightings").rglob("x.json")
-    seen = json.loads(sheet.read_text())
-    del seen["agents"]["tester"]["echo"]  # as if the server had come to it later
-    sheet.write_text(json.dumps(seen))
+    (file,) = (tmp_path / ".local/state/outfitter/pins").rglob("*.db")
+    with closing(sqlite3.connect(file)) as base, base:
+        base.execute("DELETE FROM seen WHERE tool = 'echo'")  # as if the server had come to it later
     later = terminal.run("--catalog", ".squad", "tools", "tester", "--json").json()
     assert {one["shown"] for one in first} - {one["shown"] for one in later} == {"x_echo"}
     assert "appeared later" in terminal.run("--catalog", ".squad", "why-not", "tester", "x_echo").out

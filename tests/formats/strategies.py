@@ -10,6 +10,8 @@ from outfitter.catalog import (
     Agent,
     Auth,
     Auth0M2M,
+    Budget,
+    Budgets,
     Capability,
     ClientCredentials,
     Effect,
@@ -20,7 +22,11 @@ from outfitter.catalog import (
     InlineServer,
     JsonValue,
     MCPServer,
+    Measure,
+    Period,
+    PinMode,
     RecordRule,
+    SearchMode,
     ServerEntry,
     ServerRef,
     ServerUse,
@@ -29,7 +35,9 @@ from outfitter.catalog import (
     StreamableHttpTransport,
     TimeLimits,
     ToolFilter,
+    ToolOverride,
     ToolRule,
+    ToolSearch,
 )
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda n: n != "wink" and n[:5] != "wink-")
@@ -76,6 +84,8 @@ def servers(draw: st.DrawFn, name: str, *, remote: bool = False) -> MCPServer:
         required=draw(st.booleans()),
         shareable=draw(st.booleans()),
         fallback=draw(st.sampled_from(["", "use the `gh` CLI", "say ${HOME} as it is"])),
+        pins=draw(st.sampled_from(list(PinMode))),
+        trusted=draw(st.booleans()),
     )
 
 
@@ -111,16 +121,30 @@ def entries(draw: st.DrawFn) -> ServerEntry:
     )
 
 
+TOOLS = st.sampled_from(["a", "get_x"])
+OVERRIDES = st.dictionaries(
+    TOOLS,
+    st.builds(
+        ToolOverride,
+        st.none() | TEXTS,
+        st.none() | TEXTS,
+        st.dictionaries(TEXTS, st.sampled_from([1, "x", [True]]), max_size=2),
+        st.lists(TEXTS, max_size=2).map(tuple),
+    ),
+    max_size=2,
+)
+
+
 @st.composite
 def uses(draw: st.DrawFn) -> dict[str, ServerUse]:
     """Any pointers to servers, refs and inline definitions, by alias."""
     found: dict[str, ServerUse] = {}
     for alias in draw(st.lists(NAMES, max_size=3, unique=True)):
         if draw(st.booleans()):
-            found[alias] = ServerRef(draw(st.none() | NAMES), draw(SETTINGS), draw(FILTERS))
+            found[alias] = ServerRef(draw(st.none() | NAMES), draw(SETTINGS), draw(FILTERS), draw(OVERRIDES))
         else:
             server = draw(servers(alias))
-            found[alias] = InlineServer(server, draw(SETTINGS) if server.remote else {})
+            found[alias] = InlineServer(server, draw(SETTINGS) if server.remote else {}, draw(OVERRIDES))
     return found
 
 
@@ -132,7 +156,31 @@ RULES = st.builds(
     server=st.sampled_from(["*", "s"]),
     arguments=st.dictionaries(st.sampled_from(["/path", "/a/*/b"]), st.just(("tests/**", "x")), max_size=2),
     reason=TEXTS,
+) | st.builds(
+    ToolRule,
+    tools=st.just(("a",)),
+    effect=st.sampled_from([Effect.ASK, Effect.DENY]),
+    unless_read_only=st.just(True),
 )
+_BUDGETS = st.builds(
+    Budget, st.sampled_from(list(Measure)), st.integers(0, 9), st.sampled_from(list(Period)), st.just("s"), TOOLS
+) | st.builds(
+    Budget,
+    st.sampled_from(list(Measure)),
+    st.integers(0, 9),
+    st.sampled_from(list(Period)),
+    st.sampled_from(["", "s"]),
+)
+
+
+def _in_order(limits: list[Budget]) -> tuple[Budget, ...]:
+    """As they are read: those of everything first, then of servers, then of tools."""
+    names = [f"{measure}_per_{period}" for measure in Measure for period in Period]
+    scopes = list(dict.fromkeys(one.scope for one in limits))
+    by_scope = sorted(scopes, key=lambda scope: (bool(scope), "/" in scope))
+    return tuple(sorted(limits, key=lambda one: (by_scope.index(one.scope), names.index(one.name))))
+
+
 AGENTS = st.builds(
     Agent,
     NAMES,
@@ -142,10 +190,15 @@ AGENTS = st.builds(
     capabilities=st.lists(NAMES, max_size=2).map(tuple),
     servers=uses(),
     rules=st.lists(RULES, max_size=2).map(tuple),
-    budgets=st.dictionaries(
-        st.sampled_from(["calls", "seconds", "concurrent_calls", "calls_per_second"]),
-        st.sampled_from([0.0, 1.5, 100.0]),
-        max_size=2,
+    budgets=st.builds(
+        Budgets,
+        st.none() | st.integers(0, 9),
+        st.sampled_from([None, 0.5, 100.0]),
+        st.none() | st.integers(1, 9),
+        st.lists(_BUDGETS, max_size=3, unique_by=lambda one: (one.name, one.scope)).map(_in_order),
     ),
+    tool_search=st.builds(ToolSearch, st.sampled_from(list(SearchMode)), st.sampled_from([20_000, 7])),
+    result_limit=st.none() | st.integers(1024, 9999),
     records=st.builds(RecordRule, st.booleans(), st.booleans()),
+    client_approvals=st.booleans(),
 )

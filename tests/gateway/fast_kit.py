@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,7 +13,7 @@ import anyio
 from aiohttp import web
 
 from outfitter.catalog import Agent, Catalog
-from outfitter.gateway import Address, CallRecord, Desk, Gate, HttpFront, Seat, Welcome, open_desk, serving
+from outfitter.gateway import Address, CallRecord, Desk, Gate, Governing, HttpFront, Seat, Welcome, open_desk, serving
 from outfitter.resolution import Supply, arm_each, resolve
 from outfitter.upstream import Message, Pool
 from tests.gateway.kit import MODERN, Raw, raw
@@ -126,7 +126,9 @@ class Lane:
 
 
 @asynccontextmanager
-async def lane(*agents: Agent, is_fast: bool, patience: float = 0.2) -> AsyncGenerator[Lane]:
+async def lane(
+    *agents: Agent, is_fast: bool, patience: float = 0.2, governing: Governing | None = None
+) -> AsyncGenerator[Lane]:
     """A gateway for these agents, with or without the fast lane, which keeps a call for so many seconds."""
     catalog = Catalog(agents={one.name: one for one in agents})
 
@@ -135,7 +137,7 @@ async def lane(*agents: Agent, is_fast: bool, patience: float = 0.2) -> AsyncGen
         return Seat(plan, arm_each(plan, Supply()))
 
     async with (
-        open_desk(make, None, lambda: Pool(patience=QUICK)) as desk,
+        open_desk(make, None, lambda: Pool(patience=QUICK), governing=governing or Governing()) as desk,
         serving(
             HttpFront(desk, Gate(None)), Address(port=0), is_fast=is_fast, welcome=Welcome(fast_seconds=patience)
         ) as address,
@@ -176,11 +178,14 @@ _META: Message = {"protocolVersion": MODERN, "clientCapabilities": {}}
 
 
 @asynccontextmanager
-async def pair(*agents: Agent, era: str, server: str | None = None, patience: float = 0.2) -> AsyncGenerator[Pair]:
+async def pair(
+    *agents: Agent, era: str, server: str | None = None, patience: float = 0.2,
+    governing: Callable[[], Governing] = Governing,
+) -> AsyncGenerator[Pair]:  # fmt: skip
     """Both gateways, warm: their lists are known."""
     async with AsyncExitStack() as stack:
-        fast = await stack.enter_async_context(lane(*agents, is_fast=True, patience=patience))
-        full = await stack.enter_async_context(lane(*agents, is_fast=False))
+        fast = await stack.enter_async_context(lane(*agents, is_fast=True, patience=patience, governing=governing()))
+        full = await stack.enter_async_context(lane(*agents, is_fast=False, governing=governing()))
         clients: list[Raw] = []
         for one in (fast, full):
             client = await stack.enter_async_context(raw(one.address.url(agents[0].name, server)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outfitter.catalog import Agent, Catalog, MCPServer
+from outfitter.catalog import Agent, Budgets, Catalog, MCPServer
 from outfitter.gateway import Limits, Turnstile
 from outfitter.resolution import RunPlan, resolve
 from outfitter.testing import Hang, Script, When, serve_http
@@ -19,19 +19,19 @@ pytestmark = pytest.mark.anyio
 ECHO = {"name": "echo", "arguments": {"text": "hi"}}
 
 
-def limited(url: str, **budgets: float) -> Agent:
-    return replace(agent("a", MCPServer.http("x", url)), budgets=budgets)
+def limited(url: str, most: int | None = None, rate: float | None = None) -> Agent:
+    return replace(agent("a", MCPServer.http("x", url)), budgets=Budgets(most, rate))
 
 
-def plan(**budgets: float) -> RunPlan:
-    return resolve("a", Catalog(agents={"a": Agent("a", budgets=budgets)}))
+def plan(most: int | None = None, rate: float | None = None) -> RunPlan:
+    return resolve("a", Catalog(agents={"a": Agent("a", budgets=Budgets(most, rate))}))
 
 
 @pytest.mark.promise("LIMIT-AGENT")
 async def test_calls_over_the_rate_are_refused_with_a_time_to_wait_and_recorded(tmp_path: Path) -> None:
     async with serve_http(Script("x")) as served:
         async with (
-            watched(tmp_path, limited(served.url, calls_per_second=0.01)) as running,
+            watched(tmp_path, limited(served.url, rate=0.01)) as running,
             raw(running.address.url("a", "x")) as http,
         ):
             assert (await http.modern("tools/call", ECHO))[0] == 200
@@ -52,7 +52,7 @@ async def test_calls_over_the_number_at_a_time_are_refused_and_let_in_again_late
     script = Script("x", faults=(Hang(When(name="echo", times=1)),))
     async with (
         serve_http(script) as served,
-        watched(tmp_path, limited(served.url, concurrent_calls=1)) as running,
+        watched(tmp_path, limited(served.url, most=1)) as running,
         raw(running.address.url("a", "x")) as http,
     ):
         await http.modern("tools/list")
@@ -105,7 +105,7 @@ async def test_the_rate_fills_up_again_with_time_and_holds_no_more_than_a_second
 async def test_an_agents_own_budget_stands_in_place_of_the_gateways() -> None:
     limits = Limits(concurrent_calls=4, calls_per_second=5)
     assert limits.of(plan()) == limits
-    assert limits.of(plan(concurrent_calls=1, calls_per_second=0.5)) == Limits(1, 0.5)
+    assert limits.of(plan(most=1, rate=0.5)) == Limits(1, 0.5)
 
 
 async def test_a_gateway_that_ends_takes_no_new_calls(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from outfitter.gateway import (
     Address,
     Desk,
     Gate,
+    Governing,
     HttpFront,
     Keeping,
     Recorder,
@@ -52,6 +53,7 @@ async def watched(
     turnstile: Turnstile | None = None,
     keeping: Keeping | None = None,
     is_fast: bool = False,
+    governing: Governing | None = None,
 ) -> AsyncGenerator[Watched]:
     """A gateway whose journal nobody empties, so that a test can read it."""
     catalog = Catalog(agents={one.name: one for one in agents})
@@ -64,7 +66,9 @@ async def watched(
     recorder = Recorder(journal)
     watch = Watch(recorder, turnstile or Turnstile(), keeping or Keeping())
     try:
-        async with open_desk(make, None, lambda: Pool(patience=QUICK), watch=watch) as desk:
+        async with open_desk(
+            make, None, lambda: Pool(patience=QUICK), watch=watch, governing=governing or Governing()
+        ) as desk:
             gate = Gate(None, refuse_call=desk.refuse_call, on_turned=recorder.metrics.count_turned)
             async with serving(HttpFront(desk, gate), Address(port=0), is_fast=is_fast) as address:
                 yield Watched(address, desk, folder)

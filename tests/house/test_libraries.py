@@ -64,6 +64,7 @@ ROOMS_OF_LIBRARY = {
     "openai": {"adapters"},
     "opentelemetry": {"telemetry"},
     "psycopg": {"storage"},
+    "pytest": {"testing"},
     "requests": {"upstream"},
     "rich": {"cli"},
     "sqlalchemy": {"storage"},

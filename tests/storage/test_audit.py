@@ -207,6 +207,9 @@ def test_old_calls_go_in_small_pieces_the_oldest_first_and_numbers_are_not_used_
     assert audit.since(9.0) == [("s", "done", 0.5)] * 2
     assert [call["call_id"] for call in audit.calls(1, 2, {"since": "8.5", "server": "s"})] == ["c9", "c10"]
     assert audit.calls(wanted={"since": "11.0"}) == []
+    assert audit.timings({"since": "9.0", "until": "10.0", "server": "s"}) == [(9.0, 0.5, "done", "a", "s")]
+    assert [began for began, *_ in audit.timings(limit=2)] == [10.0, 9.0]
+    assert audit.timings({"decision": "deny"}) == audit.timings({"run": "r"}) == []
     newest = [call["call_id"] for call in audit.calls(0, 2, {"server": "s"}, newest_first=True)]
     assert newest == [call["call_id"] for call in audit.calls(wanted={"server": "s"})][::-1][:2]
     last = audit.calls(0, 2, newest_first=True)[-1]["seq"]

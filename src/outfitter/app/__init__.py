@@ -5,6 +5,7 @@ What is about squads is loaded when it is used: it reads teams and the files of 
 
 from typing import TYPE_CHECKING
 
+from outfitter.app.approvals import MachineApprover, approvals_of
 from outfitter.app.beside import run_with_runner
 from outfitter.app.catalog_files import bundle_of, read_catalog, write_catalog
 from outfitter.app.demo import GITIGNORE, write_demo
@@ -16,17 +17,18 @@ from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, 
 from outfitter.app.local_api import App, open_local_api
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
 from outfitter.app.passbook import Passbook, open_passes
+from outfitter.app.pins import pins_here, pins_of, waiting_here, waiting_of, with_waiting
 from outfitter.app.registry_place import can_have_registry, has_registry, open_files, rotate_keys
 from outfitter.app.running import RunnerChoices, local_server, run_runner, runner_name
 from outfitter.app.serving import SeatMaker, run_gateway
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import Share
-from outfitter.app.sightings import sightings_of, waiting_here, waiting_of, with_waiting
 from outfitter.app.squad_files import SQUAD_FILE, SquadHome, catalog_of, find_home, home_at
 from outfitter.app.watching import GatewayStatus, ServerNumbers, follow_calls, read_status
 from outfitter.app.workers import run_worker, run_workers
 
 if TYPE_CHECKING:
+    from outfitter.app.official import LATEST, Offer, OfficialRegistry, open_official
     from outfitter.app.squad_check import check_squad, waiting_findings
     from outfitter.app.squad_import import Choice, Merged, find_files, merge_found, read_file
     from outfitter.app.squad_init import FIRST_SERVERS, NewSquad, new_squad, preset_roles, role_of, roles_of
@@ -36,6 +38,7 @@ __all__ = [
     "FIRST_SERVERS",
     "FIRST_TOKEN",
     "GITIGNORE",
+    "LATEST",
     "SQUAD_FILE",
     "App",
     "Choice",
@@ -43,9 +46,12 @@ __all__ = [
     "GatewayOptions",
     "GatewayStatus",
     "LiveTools",
+    "MachineApprover",
     "Merge",
     "Merged",
     "NewSquad",
+    "Offer",
+    "OfficialRegistry",
     "OpenTeam",
     "Outfit",
     "Passbook",
@@ -58,6 +64,7 @@ __all__ = [
     "Started",
     "Surroundings",
     "Verdict",
+    "approvals_of",
     "arm_plan",
     "bundle_of",
     "can_have_registry",
@@ -79,8 +86,11 @@ __all__ = [
     "open_endpoint",
     "open_files",
     "open_local_api",
+    "open_official",
     "open_passes",
     "open_team",
+    "pins_here",
+    "pins_of",
     "plan_of",
     "preset_roles",
     "program_register",
@@ -96,7 +106,6 @@ __all__ = [
     "run_worker",
     "run_workers",
     "runner_name",
-    "sightings_of",
     "token_book",
     "waiting_findings",
     "waiting_here",
@@ -105,7 +114,8 @@ __all__ = [
     "write_catalog",
     "write_demo",
 ]
-_SQUAD = {
+_SELDOM = {
+    **dict.fromkeys(("LATEST", "Offer", "OfficialRegistry", "open_official"), "official"),
     **dict.fromkeys(("OpenTeam", "find_team", "open_team"), "team_state"),
     **dict.fromkeys(("check_squad", "waiting_findings"), "squad_check"),
     **dict.fromkeys(("Choice", "Merged", "find_files", "merge_found", "read_file"), "squad_import"),
@@ -115,10 +125,10 @@ _SQUAD = {
 
 def __getattr__(name: str) -> object:
     """Load what is seldom used on first use."""
-    if name not in _SQUAD:
+    if name not in _SELDOM:
         raise AttributeError(f"module 'outfitter.app' has no attribute '{name}'")
     from importlib import import_module
 
-    value: object = getattr(import_module(f"outfitter.app.{_SQUAD[name]}"), name)
+    value: object = getattr(import_module(f"outfitter.app.{_SELDOM[name]}"), name)
     globals()[name] = value
     return value

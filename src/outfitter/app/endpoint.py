@@ -12,14 +12,16 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from outfitter.app.approvals import open_approvals
+from outfitter.app.budgets import open_accounts
 from outfitter.app.first_start import token_book
 from outfitter.app.live import make_pool
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions
+from outfitter.app.pins import follow_pins, pins_of
 from outfitter.app.registry_place import can_have_registry, has_registry
 from outfitter.app.serving import FolderSource, SeatMaker, Source, nobody
 from outfitter.app.settings import Settings
-from outfitter.app.sightings import follow_sightings, sightings_of
 from outfitter.app.squad_files import home_at
 from outfitter.basics import the_one_in
 from outfitter.catalog import Catalog
@@ -36,7 +38,7 @@ async def open_endpoint(
     import anyio
 
     from outfitter.app.telemetry import tracing
-    from outfitter.gateway import open_desk, open_recorder
+    from outfitter.gateway import Governing, open_desk, open_recorder
 
     settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     options = GatewayOptions(
@@ -45,13 +47,17 @@ async def open_endpoint(
     home = home_at(settings.catalog)
     environment = environment if home is None else home.environment(environment)
     source, maker = _source_of(settings, environment, options), SeatMaker(environment, settings)
-    catalog, seen = source.first(), sightings_of(settings)
+    catalog, seen = source.first(), pins_of(settings)
     first, pool = nobody if catalog is None else maker.of(catalog), partial(make_pool, settings)
     try:
         async with (
             open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
             tracing(recorder, environment),
-            open_desk(first, None, pool, watch=options.watch(recorder), sightings=seen) as desk,
+            open_approvals(settings) as approvals,
+            open_accounts(settings) as accounts,
+            open_desk(
+                first, None, pool, watch=options.watch(recorder), governing=Governing(seen, approvals, accounts)
+            ) as desk,
             anyio.create_task_group() as group,
         ):
 
@@ -59,7 +65,7 @@ async def open_endpoint(
                 desk.seats.swap(maker.of(changed))
 
             group.start_soon(source.run, desk, swap)
-            group.start_soon(follow_sightings, seen, desk)
+            group.start_soon(follow_pins, seen, desk)
             try:
                 await source.wait()
                 yield desk

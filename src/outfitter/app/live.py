@@ -9,18 +9,30 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from outfitter.app.settings import Settings
 from outfitter.basics import suggest
-from outfitter.catalog import Agent, Catalog, JsonValue, NameMap, ServerRef, ToolKey, build_name_map
+from outfitter.catalog import (
+    Agent,
+    Catalog,
+    JsonValue,
+    NameMap,
+    ServerRef,
+    ToolKey,
+    apply_override,
+    build_name_map,
+    complete_arguments,
+    hidden_given,
+)
 from outfitter.errors import CallDenied, NotFound, OutfitterError, UnresolvedPlaceholder
-from outfitter.policy import Ask, Deny
+from outfitter.policy import Ask, Definition, Deny
 from outfitter.resolution import ArmedServer, RunPlan, Want, arm_each, resolve, server_wants
 from outfitter.upstream import fetch_each, make_providers
 
 if TYPE_CHECKING:
-    from outfitter.gateway import Sightings
+    from outfitter.gateway import Pins
     from outfitter.upstream import Pool, ProgramRegister
 
 
@@ -84,16 +96,18 @@ class LiveTools:
     names: NameMap
 
     @classmethod
-    def of(cls, plan: RunPlan, listed: Mapping[str, list[dict[str, JsonValue]]], seen: Sightings) -> LiveTools:
+    def of(cls, plan: RunPlan, listed: Mapping[str, list[dict[str, JsonValue]]], pins: Pins) -> LiveTools:
         """The tools that pass every gate and wait for nobody, under the names a model sees."""
         from outfitter.gateway import held_back
 
         tools: dict[ToolKey, Mapping[str, JsonValue]] = {}
         for alias, found in listed.items():
             planned, named = plan.servers[alias], {str(tool.get("name")): tool for tool in found}
-            waits = held_back(planned, plan.agent.name, tuple(named), seen)
+            waits = held_back(planned, plan.agent.name, partial(_definitions, found), pins)
             let_in = {name: tool for name, tool in named.items() if planned.allows(name) and name not in waits}
-            tools |= {ToolKey(alias, name): tool for name, tool in let_in.items()}
+            for name, tool in let_in.items():
+                override = planned.overrides.get(name)
+                tools[ToolKey(alias, name)] = tool if override is None else apply_override(tool, override.value)
         return cls(plan, tools, build_name_map((key, plan.servers[key.server].prefix) for key in tools))
 
     def find(self, name: str) -> ToolKey:
@@ -109,12 +123,23 @@ class LiveTools:
         hint = suggest(name, self.names.keys)
         raise NotFound(f"agent '{self.plan.agent.name}' has no tool '{name}'", hint=hint)
 
-    def check(self, key: ToolKey, arguments: Mapping[str, JsonValue]) -> None:
-        """Refuse a call that the agent's filters and rules refuse."""
-        decision = self.plan.servers[key.server].decide(key.tool, arguments)
+    def check(self, key: ToolKey, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """The arguments as they are sent; refuse a call that the agent's filters and rules refuse."""
+        planned = self.plan.servers[key.server]
+        override = planned.overrides.get(key.tool)
+        if override is not None:
+            if hidden := hidden_given(arguments, override.value):
+                raise CallDenied(f"'{key.tool}' has no argument '{hidden[0]}'")
+            arguments = complete_arguments(arguments, override.value)
+        decision = planned.decide(key.tool, arguments)
         if isinstance(decision, Deny):
             raise CallDenied(decision.reason)
         if isinstance(decision, Ask):
             raise CallDenied(
                 f"{decision.reason}: a person must approve it", hint="approvals are not available here yet"
             )
+        return dict(arguments)
+
+
+def _definitions(listed: list[dict[str, JsonValue]]) -> list[Definition]:
+    return [Definition.of_tool(tool) for tool in listed]

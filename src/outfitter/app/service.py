@@ -26,6 +26,7 @@ from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.pages import Pages
 from outfitter.app.passes import KnownTokens, Passes
+from outfitter.app.probing import probe_server
 from outfitter.app.registry_place import DATABASE, KEYS, registry_url
 from outfitter.app.run_seats import ServedRuns
 from outfitter.app.settings import Settings
@@ -264,6 +265,10 @@ class Service:
                 coordinator, access,
                 metrics=self._desk.recorder.metrics.text, ready=self.ready, closing=self._desk.closing,
                 pass_on=self.runs.pass_on,
+                probe=partial(
+                    probe_server, self.settings, self.environment, lambda: coordinator.live.catalog,
+                    self._desk.exchange.pool,
+                ),
             )  # fmt: skip
             hosts, origins = self.options.hosts, self.options.origins
             self._api = make_api(office, hosts=hosts, origins=origins)

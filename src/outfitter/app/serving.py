@@ -16,13 +16,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from outfitter.app.approvals import open_approvals
+from outfitter.app.budgets import open_accounts
 from outfitter.app.first_start import load_http, token_book
 from outfitter.app.live import arm_plan, make_pool
 from outfitter.app.news import News
 from outfitter.app.options import BeforeEnd, GatewayOptions, Started, at_once
+from outfitter.app.pins import follow_pins, pins_of
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import ALONE, Share
-from outfitter.app.sightings import follow_sightings, sightings_of
 from outfitter.app.squad_files import find_home
 from outfitter.basics import the_one_in
 from outfitter.catalog import Catalog
@@ -226,22 +228,27 @@ class _Run:
         import anyio
 
         from outfitter.app.telemetry import tracing
-        from outfitter.gateway import open_desk, open_recorder
+        from outfitter.gateway import Governing, open_desk, open_recorder
 
         settings, options, catalog = self.settings, self.options, self.source.first()
         share = ALONE if self.relay is None else Share(self.relay.number, self.relay.count)
         maker = SeatMaker(self.environment, settings, share)
         tokens = None if options.is_open else self.source.tokens
         first, pool = nobody if catalog is None else maker.of(catalog), partial(make_pool, settings)
-        watch, seen = partial(options.watch, share=share), sightings_of(settings)
+        watch, seen = partial(options.watch, share=share), pins_of(settings)
         async with (
             open_recorder(settings.state, database=settings.database, keep_days=settings.keep_days) as recorder,
             tracing(recorder, self.environment),
-            open_desk(first, tokens, pool, watch=watch(recorder), sightings=seen) as desk,
+            open_approvals(settings) as approvals,
+            open_accounts(settings, is_alone=self.relay is None) as accounts,
+            open_desk(
+                first, tokens, pool, watch=watch(recorder), governing=Governing(seen, approvals, accounts)
+            ) as desk,
             anyio.create_task_group() as group,
         ):
+            accounts.show_in(recorder.metrics)
             desk.seats.runs = self.source.runs
-            group.start_soon(follow_sightings, seen, desk)
+            group.start_soon(follow_pins, seen, desk)
             run = partial(self.source.run, desk, lambda catalog: desk.seats.swap(maker.of(catalog)))
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                 await self._listen(desk, signals, lambda: group.start_soon(run), on_ready)

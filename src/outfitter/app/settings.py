@@ -11,6 +11,8 @@ from outfitter.errors import Invalid
 from outfitter.upstream import secrets_folder
 
 _MOST_SILENCE = 24 * 3600.0
+_LONGEST_APPROVAL = 24 * 3600.0
+_OFFICIAL_REGISTRY = "https://registry.modelcontextprotocol.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,12 @@ class Settings:
     """After how many days the gateway removes records, and what ended runs have told; never, if not said."""
     runner_silence: float = field(default=90.0, metadata={"env": "OUTFITTER_RUNNER_SILENCE"})
     """After how many seconds without a word a runner is taken for dead."""
+    official_registry: str = field(default=_OFFICIAL_REGISTRY, metadata={"env": "OUTFITTER_OFFICIAL_REGISTRY"})
+    """The registry of MCP servers that ``outfitter registry`` asks."""
+    approval_wait: float = field(default=120.0, metadata={"env": "OUTFITTER_APPROVAL_WAIT"})
+    """How many seconds a call waits for a person; never longer than its server's limit for a whole call."""
+    approval_valid: float = field(default=900.0, metadata={"env": "OUTFITTER_APPROVAL_VALID"})
+    """For how many seconds a call can be approved after it was asked for, and an answer counts."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str], *, catalog: Path | None = None) -> Settings:
@@ -44,6 +52,9 @@ class Settings:
             Secret(database) if database else None,
             _read_days(environment.get("OUTFITTER_KEEP_DAYS")),
             _read_silence(environment.get("OUTFITTER_RUNNER_SILENCE")),
+            environment.get("OUTFITTER_OFFICIAL_REGISTRY") or _OFFICIAL_REGISTRY,
+            approval_wait=_read_seconds(environment, "OUTFITTER_APPROVAL_WAIT", 120.0, least=0.0),
+            approval_valid=_read_seconds(environment, "OUTFITTER_APPROVAL_VALID", 900.0, least=1.0),
         )
 
 
@@ -55,6 +66,18 @@ def _read_silence(text: str | None) -> float:
     if not 1 <= seconds <= _MOST_SILENCE:
         hint = "leave it out for 90; runners say that they live six times as often"
         raise Invalid("OUTFITTER_RUNNER_SILENCE is a number of seconds, from 1 to 86400", hint=hint)
+    return seconds
+
+
+def _read_seconds(environment: Mapping[str, str], name: str, usual: float, *, least: float) -> float:
+    text = environment.get(name)
+    try:
+        seconds = float(text) if text else usual
+    except ValueError:
+        seconds = -1.0
+    if not least <= seconds <= _LONGEST_APPROVAL:
+        told = f"{name} is a number of seconds, from {least:g} to {_LONGEST_APPROVAL:g}"
+        raise Invalid(told, hint=f"leave it out for {usual:g}")
     return seconds
 
 

@@ -27,12 +27,11 @@ class Share:
 
     def of_plan(self, plan: RunPlan) -> RunPlan:
         """A plan with the share of its agent's own limits."""
-        budgets = dict(plan.agent.budgets)
-        if "concurrent_calls" in budgets:
-            budgets["concurrent_calls"] = self.of_calls(int(budgets["concurrent_calls"]))
-        if "calls_per_second" in budgets:
-            budgets["calls_per_second"] = self.of_rate(budgets["calls_per_second"])
-        return plan if budgets == plan.agent.budgets else replace(plan, agent=replace(plan.agent, budgets=budgets))
+        own = plan.agent.budgets
+        most = None if own.concurrent_calls is None else self.of_calls(own.concurrent_calls)
+        rate = None if own.calls_per_second is None else self.of_rate(own.calls_per_second)
+        shared = replace(own, concurrent_calls=most, calls_per_second=rate)
+        return plan if shared == own else replace(plan, agent=replace(plan.agent, budgets=shared))
 
 
 ALONE = Share()

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
 from outfitter.app.live import arm_plan, make_pool
+from outfitter.app.pins import pins_of
 from outfitter.app.settings import Settings
-from outfitter.app.sightings import sightings_of
 from outfitter.app.squad_files import SquadHome, catalog_of
 from outfitter.basics import suggest
 from outfitter.catalog import Agent, Catalog, ServerRef
@@ -72,7 +72,8 @@ async def _team_findings(home: SquadHome, catalog: Catalog) -> list[Finding]:
 
 def waiting_findings(settings: Settings) -> Iterator[Finding]:
     """The tools that appeared later and wait."""
-    for one in sightings_of(settings).waiting():
+    book = pins_of(settings)
+    for one in book.late.waiting():
         message = f"'{one.tool}' appeared later and is hidden from agent '{one.agent}' (first seen {one.since})"
         remedy = f"outfitter squad approve-tools {one.server} {one.tool}"
         yield Finding("waiting", one.server, Verdict.WARN, message, remedy)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from outfitter.bridge.calling import BridgedCall
 from outfitter.bridge.connection import McpConnection
 from outfitter.bridge.results import DEFAULT_LIMITS, ResultLimits
-from outfitter.catalog import JsonValue, MCPServer, ToolKey, build_name_map
+from outfitter.catalog import JsonValue, MCPServer, ToolKey, ToolOverride, apply_override, build_name_map
 from outfitter.errors import InvalidSchema, McpSchemaError
 from outfitter.policy import ToolPolicy
 from outfitter.schemas import Shape, read_schema
@@ -23,6 +23,7 @@ from outfitter.upstream import Message
 
 _log = logging.getLogger(__name__)
 _ELLIPSIS = "…"
+Overrides: TypeAlias = Mapping[str, Mapping[str, ToolOverride]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class BridgeOptions:
 
     description_limit: int | None = None
     results: ResultLimits = DEFAULT_LIMITS
+    overrides: Overrides = field(default_factory=dict[str, Mapping[str, ToolOverride]])
+    """What is said otherwise about tools, by the name of their server and their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +124,11 @@ def _reject(key: ToolKey, fault: InvalidSchema, before: ToolSet) -> McpSchemaErr
 
 def _bridge(source: ServerTools, definition: Message, shown: str, options: BridgeOptions) -> Tool[Any, Any]:
     server, name = source.server, str(definition["name"])
+    override = options.overrides.get(server.name, {}).get(name)
+    definition = definition if override is None else apply_override(definition, override)
     arguments = read_schema(_schema(definition, "inputSchema") or {"type": "object"}, name=shown)
     promise = _promise(definition, shown)
-    call = BridgedCall(server, name, source.connection, arguments, promise, options.results)
+    call = BridgedCall(server, name, source.connection, arguments, promise, options.results, override)
     annotations = definition.get("annotations")
     return Tool[Any, Any](
         name=shown,

@@ -18,7 +18,7 @@ from outfitter.bridge.connection import McpConnection
 from outfitter.bridge.home import current_loop, deliver_on
 from outfitter.bridge.results import DEFAULT_LIMITS, ResultLimits, read_answer, read_refusal
 from outfitter.calls import ToolResult
-from outfitter.catalog import MCPServer, TimeLimits
+from outfitter.catalog import MCPServer, TimeLimits, ToolOverride, complete_arguments, hidden_given
 from outfitter.errors import UpstreamError, UpstreamTimeout
 from outfitter.schemas import Shape
 from outfitter.tools import ToolContext
@@ -39,28 +39,45 @@ class BridgedCall:
     arguments: Shape = field(repr=False)
     promise: Shape | None = field(default=None, repr=False)
     limits: ResultLimits = DEFAULT_LIMITS
+    override: ToolOverride | None = None
 
     def call(self, params: object, *, context: ToolContext) -> ToolResult[Any]:
         """The result, for code without a loop."""
+        arguments = self._arguments(params)
+        if isinstance(arguments, ToolResult):
+            return arguments
         try:
-            answer = self.connection.home.call(self._request(params, context, None))
+            answer = self.connection.home.call(self._request(arguments, context, None))
         except UpstreamError as error:
             return read_refusal(error)
         return read_answer(answer, self.promise, self.limits)
 
     async def acall(self, params: object, *, context: ToolContext) -> ToolResult[Any]:
         """The result, awaited; cancelling it reaches the server."""
+        arguments = self._arguments(params)
+        if isinstance(arguments, ToolResult):
+            return arguments
         try:
-            answer = await self.connection.home.acall(self._request(params, context, current_loop()))
+            answer = await self.connection.home.acall(self._request(arguments, context, current_loop()))
         except UpstreamError as error:
             return read_refusal(error)
         return read_answer(answer, self.promise, self.limits)
 
+    def _arguments(self, params: object) -> Message | ToolResult[Any]:
+        """The arguments as they are sent; the refusal, when one is among them that the override hides."""
+        given = cast("Message", self.arguments.dump(params)) if params is not None else {}
+        if self.override is None:
+            return given
+        hidden = hidden_given(given, self.override)
+        if hidden:
+            text = f"'{self.tool}' has no argument '{hidden[0]}'"
+            return ToolResult(text, None, success=False, code="unknown_argument")
+        return complete_arguments(given, self.override)
+
     def _request(
-        self, params: object, context: ToolContext, loop: AbstractEventLoop | None
+        self, arguments: Message, context: ToolContext, loop: AbstractEventLoop | None
     ) -> Callable[[Pool], Coroutine[Any, Any, Message]]:
         """What is done on the loop of the connection."""
-        arguments = cast("Message", self.arguments.dump(params)) if params is not None else {}
         limits = _limits(self.server.limits, context)
         on_progress = deliver_on(loop, _reporter(context))
 

@@ -12,7 +12,7 @@ from typing import Any, Self, Unpack
 
 import anyio
 
-from outfitter.bridge.bridging import BridgeOptions
+from outfitter.bridge.bridging import BridgeOptions, Overrides
 from outfitter.bridge.connection import McpConnection
 from outfitter.bridge.inventory import fill_template, write_inventory
 from outfitter.bridge.live import LiveServers
@@ -40,6 +40,8 @@ class IntegrationOptions(SectionOptions, total=False):
     pool: McpConnectionPool | None
     description_limit: int | None
     result_limits: ResultLimits
+    overrides: Overrides
+    """What is said otherwise about tools, by the name of their server and their own."""
 
 
 class McpIntegrationSection(Section[McpIntegrationParams]):
@@ -58,7 +60,11 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
         self.template = options.pop("template", None)
         connects = options.pop("connect_on_init", False)
         pool = options.pop("pool", None)
-        how = BridgeOptions(options.pop("description_limit", None), options.pop("result_limits", DEFAULT_LIMITS))
+        how = BridgeOptions(
+            options.pop("description_limit", None),
+            options.pop("result_limits", DEFAULT_LIMITS),
+            options.pop("overrides", {}),
+        )
         options.setdefault("default_params", McpIntegrationParams())
         options.setdefault("accepts_overrides", False)
         super().__init__(title=title, key=key, **options)

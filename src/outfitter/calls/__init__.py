@@ -16,6 +16,7 @@ from outfitter.calls.outcomes import (
 )
 from outfitter.calls.redaction import marks_secrets, redact
 from outfitter.calls.results import ToolResult
+from outfitter.calls.tokens import definition_text, definition_tokens, estimate_tokens, total_tokens
 
 __all__ = [
     "Call",
@@ -28,6 +29,9 @@ __all__ = [
     "ToolInvoked",
     "ToolResult",
     "Unavailable",
+    "definition_text",
+    "definition_tokens",
+    "estimate_tokens",
     "for_the_log",
     "marks_secrets",
     "outcome_of_error",
@@ -36,4 +40,5 @@ __all__ = [
     "tell_missing",
     "tell_outage",
     "tells_outage",
+    "total_tokens",
 ]

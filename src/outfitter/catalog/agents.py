@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from outfitter.basics import check_agent_name, check_server_name
+from outfitter.catalog.budgets import NO_BUDGETS, Budgets
 from outfitter.catalog.executors import Executor
 from outfitter.catalog.headers import HeaderSettings, check_settings
+from outfitter.catalog.overrides import ToolOverride
+from outfitter.catalog.presence import LISTED, ToolSearch
 from outfitter.catalog.servers import MCPServer
 from outfitter.catalog.tools import ALL_TOOLS, ToolFilter, ToolRule
 from outfitter.errors import InvalidServer
@@ -25,6 +28,7 @@ class ServerRef:
     ref: str | None = None
     headers: HeaderSettings = field(default_factory=dict[str, str], repr=False)
     tools: ToolFilter = ALL_TOOLS
+    overrides: Mapping[str, ToolOverride] = field(default_factory=dict[str, ToolOverride])
 
     def __post_init__(self) -> None:
         """Refuse headers that could never be sent."""
@@ -38,6 +42,7 @@ class InlineServer:
 
     server: MCPServer
     headers: HeaderSettings = field(default_factory=dict[str, str], repr=False)
+    overrides: Mapping[str, ToolOverride] = field(default_factory=dict[str, ToolOverride])
 
     def __post_init__(self) -> None:
         """Refuse headers that could never be sent."""
@@ -94,8 +99,13 @@ class Agent:
     capabilities: tuple[str, ...] = ()
     servers: ServerUses = field(default_factory=dict[str, ServerUse])
     rules: tuple[ToolRule, ...] = ()
-    budgets: Mapping[str, float] = field(default_factory=dict[str, float])
+    budgets: Budgets = NO_BUDGETS
+    tool_search: ToolSearch = LISTED
+    result_limit: int | None = None
+    """Bytes; a result above it is kept aside, and the model gets a preview."""
     records: RecordRule = NOTHING_KEPT
+    client_approvals: bool = False
+    """Whether the person at its client may approve calls that a rule asks about."""
     executor: Executor | None = None
     source: str = field(default="", compare=False)
 

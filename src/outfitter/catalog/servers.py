@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 from outfitter.basics import Secret, SecretRef, check_server_name
 from outfitter.catalog.headers import HeaderSettings
 from outfitter.catalog.limits import TimeLimits
+from outfitter.catalog.presence import PinMode
 from outfitter.catalog.tools import ToolFilter
 from outfitter.catalog.transports import (
     RemoteTransport,
@@ -55,6 +56,8 @@ class ServerOptions(TypedDict, total=False):
     shareable: bool
     sandbox: Sandbox
     fallback: str | None
+    pins: PinMode
+    trusted: bool
     args_factory: ArgsFactory | None
     policies: Sequence[ServerPolicy]
 
@@ -85,6 +88,10 @@ class MCPServer:
     sandbox: Sandbox
     fallback: str
     """What a model is told to do instead while the server is not available; plain text, nothing in it is filled in."""
+    pins: PinMode
+    """When the definition of one of its tools counts as approved."""
+    trusted: bool
+    """Whether what it says of its own tools, such as ``readOnlyHint``, is believed."""
     args_factory: ArgsFactory | None = field(repr=False)
     """Makes the arguments of the program from the parameters of the section that declares the server."""
     policies: tuple[ServerPolicy, ...] = field(repr=False)
@@ -106,6 +113,8 @@ class MCPServer:
             "shareable": spelled.get("shareable", True),
             "sandbox": _read_sandbox(spelled),
             "fallback": _read_fallback(spelled),
+            "pins": PinMode(spelled.get("pins", PinMode.FIRST_USE)),
+            "trusted": spelled.get("trusted", False),
             "args_factory": spelled.get("args_factory"),
             "policies": tuple(spelled.get("policies", ())),
         }

@@ -94,11 +94,15 @@ class ToolRule:
     server: str = "*"
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     reason: str = ""
+    unless_read_only: bool = False
+    """Not about tools that only read, by the word of a server that is trusted."""
 
     def __post_init__(self) -> None:
         """Refuse rules that could never match or say nothing."""
         if not self.tools:
             raise InvalidFilter("a rule needs at least one tool name or glob")
+        if self.unless_read_only and self.effect is Effect.ALLOW:
+            raise InvalidFilter("unless_read_only belongs to rules that deny or ask")
         check_patterns((*self.tools, self.server))
         for pointer, globs in self.arguments.items():
             if not pointer.startswith("/"):

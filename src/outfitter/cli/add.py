@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,8 @@ def add_command(name: str | None, to: tuple[str, ...], is_list: bool, dry_run: b
       outfitter add trello
       outfitter add postgres --dry-run
       outfitter add slack --to lead --to scribe
+
+    Servers that are not listed here are found with 'outfitter registry search' and added with 'outfitter registry add'.
     """
     if is_list:
         _print_list(as_json=as_json)
@@ -67,13 +69,20 @@ def add_command(name: str | None, to: tuple[str, ...], is_list: bool, dry_run: b
         raise click.UsageError("name what to add, or give --list")
     from outfitter.squad import find_pattern
 
-    pattern = find_pattern(name)
+    add_pattern(find_pattern(name), to, is_dry=dry_run, as_json=as_json)
+
+
+def add_pattern(
+    pattern: Pattern, to: tuple[str, ...], *, is_dry: bool, as_json: bool, notes: tuple[str, ...] = ()
+) -> None:
+    """Put a pattern where this folder keeps its servers, and tell what that changed."""
     file = _squad_file()
-    change = _add_to_catalog(pattern, to, dry_run) if file is None else _add_to_squad(file, pattern, to, dry_run)
+    change = _add_to_catalog(pattern, to, is_dry) if file is None else _add_to_squad(file, pattern, to, is_dry)
+    change = replace(change, notes=(*notes, *change.notes))
     if as_json:
-        print_json(_change_json(pattern, change, is_dry=dry_run))
+        print_json(_change_json(pattern, change, is_dry=is_dry))
     else:
-        _print_change(pattern, change, is_dry=dry_run)
+        _print_change(pattern, change, is_dry=is_dry)
 
 
 def _squad_file() -> Path | None:

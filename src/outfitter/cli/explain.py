@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from outfitter.app import sightings_of, waiting_of, with_waiting
+from outfitter.app import pins_of, waiting_of, with_waiting
 from outfitter.catalog import Catalog, RunRequest
 from outfitter.cli.console import complete_names, folder, json_option, load, make_console, print_json, settings
 from outfitter.cli.paint import paint_explanation, paint_why_not
@@ -45,7 +45,7 @@ def explain_command(agent: str, run_file: str | None, parent_files: tuple[str, .
     """
     place = folder()
     plan = _plan(load(), agent, run_file, parent_files)
-    explanation = explain(with_waiting(plan, waiting_of(sightings_of(settings()), plan)))
+    explanation = explain(with_waiting(plan, waiting_of(pins_of(settings()), plan)))
     if as_json:
         print_json(explanation.to_json())
     else:
@@ -75,7 +75,7 @@ def why_not_command(
     """
     place = folder()
     plan = _plan(load(), agent, run_file, parent_files)
-    answers = why_not(plan, name, waiting_of(sightings_of(settings()), plan))
+    answers = why_not(plan, name, waiting_of(pins_of(settings()), plan))
     if as_json:
         print_json({"agent": agent, "answers": [answer.to_json() for answer in answers]})
     else:

@@ -17,9 +17,9 @@ from outfitter.app import (
     Verdict,
     arm_plan,
     make_pool,
+    pins_of,
     plan_of,
     program_register,
-    sightings_of,
 )
 from outfitter.catalog import Agent, Catalog, JsonValue, ServerRef
 from outfitter.cli.console import (
@@ -149,7 +149,7 @@ async def _list_live(outfit: Outfit, only: str | None, found: dict[str, Connecti
             continue
         listed[alias] = await connection.use(lambda link: link.list_tools())
     shown = cast("dict[str, list[dict[str, JsonValue]]]", listed)
-    return LiveTools.of(outfit.plan, shown, sightings_of(settings()))
+    return LiveTools.of(outfit.plan, shown, pins_of(settings()))
 
 
 @click.command("approve")
@@ -219,11 +219,11 @@ def call_command(name: str, tool: str, pairs: tuple[str, ...], given: str | None
     async def job(found: dict[str, Connection | OutfitterError]) -> Message:
         live = await _list_live(outfit, None, found)
         key = live.find(tool)
-        live.check(key, arguments)
+        sent = live.check(key, arguments)
         connection = found[key.server]
         if isinstance(connection, OutfitterError):
             raise connection
-        return await connection.use(partial(_call, tool=key.tool, arguments=arguments))
+        return await connection.use(partial(_call, tool=key.tool, arguments=cast("Message", sent)))
 
     result = _in_pool(outfit, job)
     if raw:

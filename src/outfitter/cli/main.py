@@ -58,9 +58,13 @@ COMMANDS = {
     "tail": ("watching", "Show calls as they happen."),
     "approve": ("live", "Approve the program of a stdio server as it is now."),
     "add": ("add", "Add a known server (trello, postgres, slack, ...) and give it to the right agents."),
+    "registry": ("official", "Search a registry of the official MCP API, and add what it offers."),
     "import": ("exchange", "Bring servers from another program's file into the catalog."),
     "export": ("exchange", "Write servers in another program's format."),
     "migrate": ("exchange", "Turn inline servers into registry entries with refs."),
+    "record": ("record", "Stand between a client and a server, and keep what they say in a file."),
+    "replay": ("replay", "Be the MCP server that was recorded; nothing is asked anywhere else."),
+    "proxy": ("record", "Stand between a client and a server, and have things go wrong on purpose."),
     "doctor": ("doctor", "Check variables, commands, URLs and secrets on this machine."),
     "completion": ("setup", "Print the completion script of a shell."),
 }
@@ -82,7 +86,8 @@ SECTIONS = {
     "Running agents": ("run", "runner", "runs", "runners", "sessions"),
     "Try it": ("connect", "tools", "call", "approve"),
     "The gateway": ("up", "gateway", "connect-client", "token", "status", "tail"),
-    "Exchange": ("add", "import", "export", "migrate"),
+    "Tests": ("record", "replay", "proxy"),
+    "Exchange": ("add", "registry", "import", "export", "migrate"),
 }
 """How the help sorts the commands; one that is in no section stands at the end."""
 

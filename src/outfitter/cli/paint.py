@@ -9,6 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from outfitter.basics import Origin
+from outfitter.catalog import PinMode
 from outfitter.cli.console import visible
 from outfitter.resolution import (
     ExplainedHeader,
@@ -16,6 +17,8 @@ from outfitter.resolution import (
     ExplainedTool,
     Explanation,
     WhyNot,
+    describe_governing,
+    describe_override,
     describe_rule,
 )
 
@@ -58,6 +61,18 @@ class _Painter:
         self.tools(branch, server)
         if server.fallback:
             branch.add(Text(f"while it is not available: {visible(server.fallback)}", style=_SOURCE))
+        self.governing(branch, server)
+
+    def governing(self, branch: Tree, server: ExplainedServer) -> None:
+        """When its tools count as approved, whether it is believed, what is said otherwise about its tools."""
+        if server.pins is not PinMode.FIRST_USE:
+            branch.add(Text(f"pins: {server.pins.value}", style=_SOURCE))
+        if server.trusted:
+            branch.add(Text("what it says of its own tools is believed", style=_SOURCE))
+        for tool, override in server.overrides.items():
+            words = f"{visible(tool)}: {visible(describe_override(override.value))}"
+            origin = f"  from {self.origin(override.origin)}"
+            branch.add(Text.assemble(("override ", "yellow"), words, (origin, _SOURCE)))
 
     def header(self, branch: Tree, header: ExplainedHeader) -> None:
         """One header: value, flags, source, what it overruled."""
@@ -128,6 +143,8 @@ def paint_explanation(console: Console, explanation: Explanation, *, root: Path 
         painter.server(tree, server)
     if not explanation.servers:
         tree.add(Text("no servers, no tools", style=_BAD))
+    for words in describe_governing(explanation.governed):
+        tree.add(Text(words, style=_SOURCE))
     for notice in explanation.notices:
         tree.add(Text(f"note [{notice.code}] {painter.words(notice.message)}", style="yellow"))
     console.print(tree)

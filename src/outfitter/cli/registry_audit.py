@@ -33,13 +33,16 @@ def audit_command() -> None:
 @click.option("--agent", help="Only calls of this agent.", shell_complete=complete_entries("agents"))
 @click.option("--server-alias", metavar="ALIAS", help="Only calls of this server.")
 @click.option("--tool", help="Only calls of this tool.")
+@click.option("--decision", help="Only calls that rules judged so: allow, deny or ask.")
 @click.option("--outcome", help="Only calls that ended so, such as denied.")
+@click.option("--run", metavar="ID", help="Only calls of this run.")
 @_since_option
+@click.option("--until", metavar="WHEN", help="Older than this, written as for --since.")
 @click.option("--limit", type=click.IntRange(min=1), help="So many at most.")
 @_follow_option
 @place_options
 @_lines_option
-def calls_command(*, since: str | None, limit: int | None, follow: bool, as_json: bool, **given: str | None) -> None:
+def calls_command(*, limit: int | None, follow: bool, as_json: bool, **given: str | None) -> None:
     r"""Show recorded calls, oldest first.
 
     \b
@@ -48,7 +51,8 @@ def calls_command(*, since: str | None, limit: int | None, follow: bool, as_json
       outfitter audit calls --follow --json --server URL
     """
     wanted = {"server" if name == "server_alias" else name: value for name, value in given.items()}
-    query: dict[str, object] = {**wanted, "since": _moment(since)}
+    moments = {name: _moment(given[name], name) for name in ("since", "until")}
+    query: dict[str, object] = {**wanted, **moments}
     with open_client() as client:
         _print_each(_calls(client, query, limit, is_endless=follow), None if as_json else _call_line)
 
@@ -189,7 +193,7 @@ def _one_line(text: str) -> str:
     return visible(text).replace("\n", " ")
 
 
-def _moment(text: str | None) -> str | None:
+def _moment(text: str | None, name: str = "since") -> str | None:
     """A moment as the API reads it."""
     if text is None:
         return None
@@ -199,5 +203,5 @@ def _moment(text: str | None) -> str | None:
             datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])}) if span else datetime.fromisoformat(text)
         )
     except ValueError:
-        raise click.UsageError("--since is 15m, 2h, 7d or a moment such as 2030-01-31T12:00Z") from None
+        raise click.UsageError(f"--{name} is 15m, 2h, 7d or a moment such as 2030-01-31T12:00Z") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()

@@ -22,7 +22,7 @@ from outfitter.app import (
     Verdict,
     check_squad,
     find_home,
-    sightings_of,
+    pins_of,
 )
 from outfitter.catalog import JsonValue
 from outfitter.cli.console import json_option, print_json, settings, visible
@@ -111,7 +111,7 @@ def approve_tools_command(server: str, tools: tuple[str, ...], agent: str | None
       outfitter squad approve-tools github create_gist --agent tester
       outfitter --catalog outfitter squad approve-tools github
     """
-    approved = sightings_of(_settings()).approve(server, tools, agent=agent)
+    approved = pins_of(_settings()).late.approve(server, tools, agent=agent)
     if as_json:
         rows: list[JsonValue] = [{"server": one.server, "agent": one.agent, "tool": one.tool} for one in approved]
         print_json({"approved": rows})

@@ -21,6 +21,7 @@ from outfitter.coordinator.entries import Entries
 from outfitter.coordinator.executing import Claim, Executions, LeaseTimes, WorkOrder
 from outfitter.coordinator.files import Difference, Exported, FilePlan, Files, Followed, Step
 from outfitter.coordinator.live import LiveCatalog
+from outfitter.coordinator.probing import Probed
 from outfitter.coordinator.runs import RunOutfit, Runs
 from outfitter.coordinator.values import (
     MASK,
@@ -65,6 +66,7 @@ __all__ = [
     "LiveCatalog",
     "Office",
     "Page",
+    "Probed",
     "Role",
     "Rule",
     "RunFilter",

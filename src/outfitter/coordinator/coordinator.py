@@ -15,6 +15,7 @@ from outfitter.coordinator.entries import Entries
 from outfitter.coordinator.events import EventLog
 from outfitter.coordinator.executing import Executions, LeaseTimes
 from outfitter.coordinator.live import LiveCatalog
+from outfitter.coordinator.overview import Overviews
 from outfitter.coordinator.pruning import Pruner
 from outfitter.coordinator.runs import Runs
 from outfitter.coordinator.starting import Fetch
@@ -34,6 +35,7 @@ class Coordinator:
     executions: Executions
     pruner: Pruner
     events: EventLog
+    overviews: Overviews
     audit: AuditStore | None = None
 
 
@@ -61,7 +63,10 @@ async def open_coordinator(
     times = times or LeaseTimes()
     executions = Executions(database.executing, database.runs, database.runners, live, book, times)
     pruner = Pruner(database.pruning, times.keep_days)
-    coordinator = Coordinator(database, live, entries, Blueprints(live, rules), runs, executions, pruner, events, audit)
+    blueprints, overviews = Blueprints(live, rules), Overviews(live, fetch)
+    coordinator = Coordinator(
+        database, live, entries, blueprints, runs, executions, pruner, events, overviews, audit
+    )  # fmt: skip
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(live.run)

@@ -14,7 +14,15 @@ from outfitter.basics import Level, Origin, Overruled, Secret, SecretRef, Source
 from outfitter.catalog import Agent, Catalog, ServerEntry, ToolFilter
 from outfitter.coordinator.credentials import reference
 from outfitter.coordinator.sensitive import is_reference, is_sensitive, sensitive_pointers
-from outfitter.formats import pointer, read_agent, read_entry, write_agent, write_entry
+from outfitter.formats import (
+    pointer,
+    read_agent,
+    read_entry,
+    read_override,
+    write_agent,
+    write_entry,
+    write_override,
+)
 from outfitter.resolution import Gate, Merged, Notice, Plain, PlannedServer, RuleSet, RunPlan
 
 Json: TypeAlias = dict[str, Any]
@@ -102,6 +110,10 @@ def _write_server(server: PlannedServer, trail: tuple[str, ...], pen: _Pen) -> J
         "rules": [_write_rules(rules) for rules in server.rule_sets],
         "uses": [_write_origin(origin) for origin in server.uses],
         "is_approved": server.is_approved,
+        "overrides": {
+            tool: {"value": write_override(one.value), "origin": _write_origin(one.origin)}
+            for tool, one in server.overrides.items()
+        },
     }
 
 
@@ -124,6 +136,10 @@ def _read_server(alias: str, document: Mapping[str, Any], held: Mapping[SecretRe
         known_tools=entry.known_tools,
         uses=tuple(_read_origin(origin) for origin in document["uses"]),
         is_approved=document["is_approved"],
+        overrides={
+            tool: Sourced(read_override(tool, one["value"]), _read_origin(one["origin"]))
+            for tool, one in document.get("overrides", {}).items()
+        },
     )
 
 

@@ -48,6 +48,8 @@ from outfitter.storage import Runs as RunStore
 
 _ANY = RunFilter()
 _PAUSE = 1.0
+_AS_NOW = ("budgets", "records", "tool_search", "result_limit", "client_approvals")
+"""What holds for a run as its agent has it now, and not as it was when the run began."""
 _GOING_ON: frozenset[RunState] = frozenset({"running", "stopping"})
 _STOPS: tuple[tuple[RunState, RunState], ...] = (("pending", "stopped"), ("running", "stopping"))
 
@@ -170,9 +172,9 @@ class Runs:
         if run.state not in _GOING_ON or session.run_id != run_id or agent is None:
             raise UnknownRun(f"run {quote(run_id)} is not executed now")
         plan = self._plan(session)
-        limits = replace(plan.agent, budgets=agent.budgets, records=agent.records)
+        now = {name: getattr(agent, name) for name in _AS_NOW}
         runtime = {SESSION_ID: session.id, RUN_ID: run_id, **run.given}
-        return RunOutfit(replace(plan, agent=limits), runtime, faults_now(plan, catalog))
+        return RunOutfit(replace(plan, agent=replace(plan.agent, **now)), runtime, faults_now(plan, catalog))
 
     async def holder_of(self, *, run_id: str | None = None, session_id: str | None = None) -> str | None:
         """Where the credentials of a run, or of the run of a session, are held; None when there are none to hold."""

@@ -1,140 +1,56 @@
-"""An agent's document as a form, and back: who it is, what it has from capabilities, and which servers it uses how.
+"""An agent's document as a form, and back: who it is, what it has from capabilities, and what bounds it.
 
-Every server of the registry is a row: used or not, under which alias, with which tools, and its headers by their
-schema. What the form does not show (rules, budgets, executor) stays as it was; so does a sensitive value left empty.
+Its servers are ``uses_form``. What the form does not show (rules, executor) stays as it was; so does a sensitive value
+left empty.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from outfitter.coordinator import MASK
-from outfitter.dashboard.form_values import Document, part_of, put, read_value
+from outfitter.catalog import SearchMode
+from outfitter.dashboard.form_values import Document, part_of, put, read_json, read_number
+from outfitter.dashboard.uses_form import Sent, read_uses
 from outfitter.errors import Invalid
 
+MODES = tuple(mode.value for mode in SearchMode)
 _TEXTS = ("description", "role", "system_prompt")
-REMOVED = "(removed)"
-"""What stands in a field of a header that this level removes."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderField:
-    """One header of a server, as this agent sets it."""
-
-    name: str
-    type: str
-    description: str
-    value: str
-    is_sensitive: bool
-    is_locked: bool
-    is_kept: bool
-    inherited: str
-
-
-@dataclass(frozen=True, slots=True)
-class ServerRow:
-    """A server of the registry in the form of an agent."""
-
-    id: str
-    name: str
-    alias: str
-    is_used: bool
-    tools: str
-    tool_names: tuple[str, ...]
-    headers: tuple[HeaderField, ...] = field(default=())
 
 
 def texts_of(document: Mapping[str, Any]) -> dict[str, str]:
     """The plain fields of a document."""
-    return {name: str(document.get(name) or "") for name in ("name", *_TEXTS)}
-
-
-def rows_of(document: Mapping[str, Any], servers: Sequence[Mapping[str, Any]]) -> list[ServerRow]:
-    """Every server of the registry, those that the agent uses first."""
-    uses = {use.get("ref"): (alias, use) for alias, use in part_of(document, "mcpServers").items() if use.get("ref")}
-    rows = [_row(one["document"], *uses.get(one["id"], ("", None))) for one in servers]
-    return sorted(rows, key=lambda row: not row.is_used)
-
-
-def _row(server: Document, alias: str, use: Document | None) -> ServerRow:
-    given = part_of(use or {}, "headers")
-    schema, defaults = part_of(server, "header_schema"), part_of(server, "default_headers")
-    names = dict.fromkeys([*schema, *given])
-    headers = tuple(_header(name, part_of(schema, name), given, defaults.get(name)) for name in names)
-    known: Sequence[str] = server.get("known_tools") or ()
-    return ServerRow(
-        server["id"], server.get("name") or "", alias or server["id"], use is not None, _tools_text(use or {}),
-        tuple(known), headers,
-    )  # fmt: skip
-
-
-def _header(name: str, rule: Document, given: Document, inherited: object) -> HeaderField:
-    value = given.get(name, "")
-    is_kept = value == MASK
-    shown = REMOVED if value is None else "" if is_kept else value if isinstance(value, str) else json.dumps(value)
-    told = "" if inherited is None else inherited if isinstance(inherited, str) else json.dumps(inherited)
-    return HeaderField(
-        name, rule.get("type", "string"), rule.get("description", ""), shown, bool(rule.get("sensitive")),
-        bool(rule.get("locked")), is_kept, told,
-    )  # fmt: skip
-
-
-def _tools_text(use: Document) -> str:
-    """A filter as lines: names and globs, those that are left out with a minus."""
-    tools: Any = use.get("tools")
-    if tools is None:
-        return ""
-    if isinstance(tools, list):
-        return "\n".join(map(str, tools)) or "-*"  # pyright: ignore[reportUnknownArgumentType]
-    included: list[str] = tools.get("include") or []
-    excluded: list[str] = tools.get("exclude") or []
-    return "\n".join([*included, *(f"-{one}" for one in excluded)])
+    shown = {name: str(document.get(name) or "") for name in ("name", *_TEXTS, "result_limit")}
+    search: Any = document.get("tool_search") or MODES[0]
+    whole: Document = {"mode": search} if isinstance(search, str) else search
+    shown["search_mode"] = str(whole.get("mode") or SearchMode.AUTO.value)
+    shown["search_threshold"] = str(whole.get("threshold") or "")
+    budgets = document.get("budgets")
+    shown["budgets"] = budgets if isinstance(budgets, str) else json.dumps(budgets, indent=2) if budgets else ""
+    return shown
 
 
 def document_of(
-    sent: Sequence[tuple[str, str]], before: Mapping[str, Any], servers: Sequence[Document], problems: list[Invalid]
+    sent: Sent, before: Mapping[str, Any], servers: Sequence[Document], problems: list[Invalid]
 ) -> Document:
     """The document that a form describes. A field that cannot be read stays as it was typed, and is a problem."""
-    fields, made = dict(sent), dict(before)
+    made = dict(before)
     for name in ("name", *_TEXTS):
-        put(made, name, fields.get(name, "").strip())
-    put(made, "capabilities", [value for name, value in sent if name == "capability"])
-    old = part_of(before, "mcpServers")
-    shown = {one["id"] for one in servers}
-    uses = {alias: use for alias, use in old.items() if use.get("ref") not in shown}
-    for server in servers:
-        if fields.get(f"use-{server['id']}"):
-            alias = fields.get(f"alias-{server['id']}", "").strip() or server["id"]
-            uses[alias] = _use(server, fields, _old_use(old, server["id"]), problems)
-    put(made, "mcpServers", uses)
+        put(made, name, sent.text(name).strip())
+    put(made, "capabilities", list(sent.every.get("capability", ())))
+    put(made, "mcpServers", read_uses(sent, part_of(before, "mcpServers"), servers, problems))
+    put(made, "result_limit", read_number("keep results aside", sent.text("result_limit"), "bytes", problems))
+    budgets = sent.text("budgets").strip()
+    put(made, "budgets", read_json("budgets", budgets, problems) if budgets else "")
+    put(made, "tool_search", _search(sent, problems))
     return made
 
 
-def _old_use(uses: Document, server_id: str) -> Document:
-    return next((use for use in uses.values() if use.get("ref") == server_id), Document())
-
-
-def _use(server: Document, fields: Mapping[str, str], before: Document, problems: list[Invalid]) -> Document:
-    made = {**before, "ref": server["id"]}
-    kept = part_of(before, "headers")
-    headers: Document = {}
-    for name in dict.fromkeys([*part_of(server, "header_schema"), *kept]):
-        text = fields.get(f"header-{server['id']}-{name}", "")
-        if text == REMOVED:
-            headers[name] = None
-        elif text:
-            kind = part_of(part_of(server, "header_schema"), name).get("type", "string")
-            headers[name] = read_value(name, kind, text, problems)
-        elif kept.get(name) == MASK:
-            headers[name] = MASK
-    put(made, "headers", headers)
-    lines = fields.get(f"tools-{server['id']}", "").split()
-    included = [line for line in lines if not line.startswith("-")]
-    excluded = [line.removeprefix("-") for line in lines if line.startswith("-")]
-    put(made, "tools", {"include": included, "exclude": excluded} if excluded else included)
-    if excluded and not included:
-        made["tools"] = {"exclude": excluded}
-    return made
+def _search(sent: Sent, problems: list[Invalid]) -> object:
+    """How tools are found; nothing for what is so without being said."""
+    mode = sent.text("search_mode") or MODES[0]
+    threshold = read_number("tool search", sent.text("search_threshold"), "tokens", problems)
+    if threshold != "":
+        return {"mode": mode, "threshold": threshold}
+    return "" if mode == MODES[0] else mode

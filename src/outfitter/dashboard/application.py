@@ -20,9 +20,10 @@ from starlette.routing import compile_path
 
 from outfitter.basics import Secret
 from outfitter.coordinator import STATUSES, Office
+from outfitter.dashboard.compressing import compress, zipped_once
 from outfitter.dashboard.inside import Inside
-from outfitter.dashboard.looks import asset, templates
-from outfitter.dashboard.page import Handler, Page, read_form
+from outfitter.dashboard.looks import asset, asset_mark, templates
+from outfitter.dashboard.page import Handler, Page, asks_for_part, read_form
 from outfitter.dashboard.pages import HANDLERS
 from outfitter.dashboard.sign_ins import SignIn, SignIns
 from outfitter.errors import Forbidden, NeedsToken, NotFound, OutfitterError, Unavailable
@@ -81,6 +82,8 @@ class Dashboard:
         answer = await self._answer(request)
         answer.headers.update(_EVERY_ANSWER)
         answer.headers.setdefault("cache-control", "no-store")
+        if "content-encoding" not in answer.headers:
+            compress(request, answer)
         await answer(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
@@ -100,7 +103,7 @@ class Dashboard:
         if path == "/":
             return RedirectResponse(HOME, 307)
         if path.startswith(STATIC):
-            return _file(path.removeprefix(STATIC))
+            return _file(path.removeprefix(STATIC), request)
         if path == SIGN_IN:
             return await self._sign_in(request) if method == "POST" else _sign_in_page(request, "", 200)
         who = self._who(request)
@@ -133,7 +136,7 @@ class Dashboard:
             raise Forbidden("this page is not served under this name, or was asked for by another site")
 
     def _who(self, request: Request) -> SignIn | None:
-        return self.sign_ins.find(request.cookies.get(COOKIE))
+        return self.sign_ins.find(request.cookies.get(COOKIE), is_use=not asks_for_part(request))
 
     async def _sign_in(self, request: Request) -> Response:
         given = dict(await read_form(request))
@@ -181,9 +184,19 @@ def _sign_in_page(request: Request, problem: str, status: int) -> Response:
     return Response(text, status, media_type="text/html")
 
 
-def _file(name: str) -> Response:
+def _file(name: str, request: Request) -> Response:
+    """A file. Under the name that pages use, which changes with its content, it is kept for good."""
     content = asset(name)
     if content is None:
         raise NotFound("there is no such file")
-    kind = _TYPES[name.rpartition(".")[2]]
-    return Response(content, media_type=kind, headers={"cache-control": "public, max-age=300"})
+    mark = asset_mark(name)
+    is_exact = request.query_params.get("v") == mark
+    headers = {
+        "cache-control": "public, max-age=31536000, immutable" if is_exact else "no-cache",
+        "etag": f'"{mark}"', "vary": "accept-encoding",
+    }  # fmt: skip
+    if request.headers.get("if-none-match", "").removeprefix("W/") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers["content-encoding"] = zipped_once(content), "gzip"
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=headers)

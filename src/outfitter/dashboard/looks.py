@@ -5,6 +5,7 @@ Everything is escaped by default; nothing here marks a text as safe.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from datetime import UTC, datetime
 from functools import cache
@@ -17,7 +18,8 @@ from jinja2 import Environment, PackageLoader
 _STATES = {
     "ready": "good", "done": "good", "running": "live", "starting": "live", "stopping": "live", "pending": "quiet",
     "configured": "quiet", "stopped": "quiet", "degraded": "warn", "needs_auth": "warn", "denied": "warn",
-    "refused": "warn", "down": "bad", "failed": "bad", "lost": "bad", "timed_out": "bad", "unavailable": "bad",
+    "refused": "warn", "cancelled": "quiet", "tool_error": "bad", "unknown": "warn", "not in use": "quiet",
+    "down": "bad", "failed": "bad", "lost": "bad", "timed_out": "bad", "unavailable": "bad",
 }  # fmt: skip
 _SPANS = ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h"), (float("inf"), 86400, "d"))
 _THOUSAND, _LONG = 1000.0, 100.0
@@ -34,7 +36,7 @@ def templates() -> Environment:
     )
     made.filters |= {
         "ago": ago, "moment": moment, "milliseconds": milliseconds, "pretty": pretty, "tone": tone, "path": path_part,
-        "web": web_link,
+        "web": web_link, "static": static, "clock": clock,
     }  # fmt: skip
     return made
 
@@ -42,9 +44,20 @@ def templates() -> Environment:
 @cache
 def asset(name: str) -> bytes | None:
     """A file of ``static``; None when there is none of this name."""
-    if name not in ("style.css", "outfitter.js", "icon.svg"):
+    if name not in ("style.css", "outfitter.js", "live.js", "icon.svg", "selection.js"):
         return None
     return files("outfitter.dashboard").joinpath("static", name).read_bytes()
+
+
+@cache
+def asset_mark(name: str) -> str:
+    """What changes when the content of a file does."""
+    return hashlib.sha256(asset(name) or b"").hexdigest()[:12]
+
+
+def static(name: str) -> str:
+    """Where a file of ``static`` is, for a page."""
+    return f"/ui/static/{name}?v={asset_mark(name)}"
 
 
 def _read(text: str | float | None) -> datetime | None:
@@ -74,6 +87,11 @@ def moment(text: str | float | None) -> str:
     """A moment to the second, in UTC."""
     found = _read(text)
     return "–" if found is None else found.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def clock(seconds: float) -> str:
+    """The time of a day to the millisecond, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 def milliseconds(seconds: float | None) -> str:

@@ -6,7 +6,6 @@ site can have a browser send one.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from outfitter.dashboard import uploads
 from outfitter.dashboard.looks import templates
 from outfitter.errors import Forbidden, Invalid
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from outfitter.dashboard.sign_ins import SignIn
 
 FORM_KEY = "form_key"
+PART = "x-part"
 _MOST_FORM = 2 * 1024 * 1024
-_MOST_FIELDS = 5000
+_MOST_READ = 32 * _MOST_FORM
+_MOST_FIELDS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,11 @@ class Page:
         text = templates().get_template(template).render(who=self.who, here=here, command=command, **values)
         return HTMLResponse(text, status)
 
+    @property
+    def is_part(self) -> bool:
+        """Whether a page that is open already asks for what has changed on it, by itself."""
+        return asks_for_part(self.request)
+
     def go(self, where: str) -> Response:
         """Have the browser look elsewhere, after a change."""
         return RedirectResponse(where, 303)
@@ -61,7 +68,7 @@ class Page:
         """The same in order, names as often as they were sent."""
         sent = await read_form(self.request)
         key = dict(sent).get(FORM_KEY, "")
-        if self.who is not None and not hmac.compare_digest(key.encode(), self.who.form_key.encode()):
+        if self.who is not None and not self.who.is_form_key(key):
             raise Forbidden("this form is not one of the dashboard's, or is too old", hint="load the page again")
         return [(name, value) for name, value in sent if name != FORM_KEY]
 
@@ -75,15 +82,27 @@ def number_in(form: Mapping[str, str], name: str) -> int | None:
 Handler: TypeAlias = Callable[[Page], Awaitable[Response]]
 
 
+def asks_for_part(request: Request) -> bool:
+    """Whether a script of ours asks for the part of a page that changes."""
+    return request.headers.get(PART) == "live"
+
+
 async def read_form(request: Request) -> list[tuple[str, str]]:
     """The fields of a form."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0] not in {"application/x-www-form-urlencoded", uploads.KIND}:
         raise Invalid("a form was expected")
-    content = bytearray()
+    content, size = bytearray(), 0
     async for piece in request.stream():
-        content += piece
-        if len(content) > _MOST_FORM:
-            raise Invalid("the form is too large")
+        size += len(piece)
+        if size <= _MOST_FORM:
+            content += piece
+        if size > _MOST_READ:  # up to here it is read on: who still sends does not hear an answer
+            break
+    if size > _MOST_FORM:
+        raise Invalid("the form is too large", hint=f"at most {_MOST_FORM // 1024**2} MiB are read")
+    if kind.startswith(uploads.KIND):
+        return uploads.read_parts(kind, bytes(content))
     try:
         return parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -7,8 +7,10 @@ next page. Wrong tokens are counted for everybody together, so that nobody can t
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,18 +19,36 @@ from outfitter.basics import Secret
 
 _IDLE_SECONDS = 12 * 3600.0
 _MOST = 10_000
+_KEY_BYTES = 24
 _WRONG_A_MINUTE, _MINUTE = 30, 60.0
 
 
 @dataclass(slots=True)
 class SignIn:
-    """Somebody who is signed in. ``form_key`` stands in every form that changes something."""
+    """Somebody who is signed in."""
 
     token: Secret = field(repr=False)
     role: str
     name: str
-    form_key: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     used: float = 0.0
+    _key: bytes = field(default_factory=lambda: secrets.token_bytes(_KEY_BYTES), repr=False)
+
+    @property
+    def form_key(self) -> str:
+        """What stands in every form that changes something: the key under a mask that is new each time.
+
+        So it has no fixed text, and how far a page can be compressed says nothing about it.
+        """
+        mask = secrets.token_bytes(_KEY_BYTES)
+        return urlsafe_b64encode(mask + _xor(mask, self._key)).decode()
+
+    def is_form_key(self, text: str) -> bool:
+        """Whether this is the key, under any mask."""
+        try:
+            given = urlsafe_b64decode(text.encode())
+        except ValueError:
+            return False
+        return hmac.compare_digest(_xor(given[:_KEY_BYTES], given[_KEY_BYTES:]), self._key)
 
 
 @dataclass(slots=True)
@@ -49,8 +69,11 @@ class SignIns:
             self._book.popitem(last=False)
         return cookie
 
-    def find(self, cookie: str | None) -> SignIn | None:
-        """Whose cookie it is; None for anything that is not one, or not any more."""
+    def find(self, cookie: str | None, *, is_use: bool = True) -> SignIn | None:
+        """Whose cookie it is; None for anything that is not one, or not any more.
+
+        What a page asks by itself is no use: one that is left open does not keep somebody signed in.
+        """
         if not cookie:
             return None
         key = _digest(cookie)
@@ -58,8 +81,9 @@ class SignIns:
         if found is None or now - found.used > _IDLE_SECONDS:
             self._book.pop(key, None)
             return None
-        found.used = now
-        self._book.move_to_end(key)
+        if is_use:
+            found.used = now
+            self._book.move_to_end(key)
         return found
 
     def end(self, cookie: str | None) -> None:
@@ -76,6 +100,10 @@ class SignIns:
         if len(self._wrong) < _WRONG_A_MINUTE:
             return 0.0
         return max(0.0, self._wrong[0] + _MINUTE - self.clock())
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=False))
 
 
 def _digest(cookie: str) -> str:

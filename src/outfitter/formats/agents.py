@@ -21,6 +21,14 @@ from outfitter.catalog import (
 )
 from outfitter.errors import InvalidDocument, InvalidServer
 from outfitter.formats.executors import read_executor, write_executor
+from outfitter.formats.governing import (
+    read_budgets,
+    read_override,
+    read_result_limit,
+    read_search,
+    write_governing,
+    write_override,
+)
 from outfitter.formats.servers import (
     DEFINITION_FIELDS,
     read_choice,
@@ -44,8 +52,8 @@ from outfitter.formats.shape import (
     wrong,
 )
 
-_REF_FIELDS = frozenset({"ref", "headers", "tools", "enabled_tools", "disabled_tools"})
-_INLINE_FIELDS = DEFINITION_FIELDS | {"headers"}
+_REF_FIELDS = frozenset({"ref", "headers", "tools", "enabled_tools", "disabled_tools", "overrides"})
+_INLINE_FIELDS = DEFINITION_FIELDS | {"headers", "overrides"}
 _AGENT_FIELDS = frozenset(
     [
         "name",
@@ -57,17 +65,19 @@ _AGENT_FIELDS = frozenset(
         "mcpServers",
         "rules",
         "budgets",
+        "tool_search",
+        "result_limit",
         "records",
+        "client_approvals",
         "executor",
     ]
 )
 _CAPABILITY_FIELDS = frozenset({"name", "description", "text", "mcpServers"})
 _RECORD_FIELDS = frozenset({"arguments", "results"})
-_RULE_FIELDS = frozenset({"tools", "effect", "server", "arguments", "reason"})
+_RULE_FIELDS = frozenset({"tools", "effect", "server", "arguments", "reason", "unless_read_only"})
 _RUN_FIELDS = frozenset(
     ["type", "agent_name", "prompt", "mcp_headers", "credentials", "session_id", "run_id", "parent_session_id"]
 )
-BUDGETS = ("calls", "bytes", "tokens", "seconds", "concurrent_calls", "calls_per_second")
 
 
 def read_agent(value: object, stem: str, source: str, prompt: str | None = None) -> Agent:
@@ -86,8 +96,11 @@ def read_agent(value: object, stem: str, source: str, prompt: str | None = None)
         capabilities=read_texts(fields, "capabilities") or (),
         servers=read_each(fields, "mcpServers", read_use),
         rules=read_items(fields, "rules", _read_rule),
-        budgets=read_each(fields, "budgets", _read_budget),
+        budgets=read_budgets(fields),
+        tool_search=read_search(fields),
+        result_limit=read_result_limit(fields),
         records=_read_records(fields),
+        client_approvals=read_flag(fields, "client_approvals"),
         executor=read_executor(fields),
         source=source,
     )
@@ -123,10 +136,10 @@ def read_use(alias: str, value: object) -> ServerUse:
     if is_inline and "ref" in read_object(cast("object", value)):
         raise InvalidServer("give 'ref' or an inline definition, not both", hint="remove 'url' and 'command'")
     fields = read_object(cast("object", value), _INLINE_FIELDS if is_inline else _REF_FIELDS)
-    headers = read_settings(fields, "headers")
+    headers, overrides = read_settings(fields, "headers"), read_each(fields, "overrides", read_override)
     if is_inline:
-        return InlineServer(read_definition(alias, fields), headers)
-    return ServerRef(read_optional_text(fields, "ref"), headers, read_filter(fields))
+        return InlineServer(read_definition(alias, fields), headers, overrides)
+    return ServerRef(read_optional_text(fields, "ref"), headers, read_filter(fields), overrides)
 
 
 def _read_rule(value: object) -> ToolRule:
@@ -137,19 +150,12 @@ def _read_rule(value: object) -> ToolRule:
         server=read_text(fields, "server", "*"),
         arguments=read_each(fields, "arguments", _read_globs),
         reason=read_text(fields, "reason"),
+        unless_read_only=read_flag(fields, "unless_read_only"),
     )
 
 
 def _read_globs(_pointer: str, value: object) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else read_text_list(value)
-
-
-def _read_budget(name: str, value: object) -> float:
-    if name not in BUDGETS:
-        raise InvalidDocument(f"unknown budget {quote(name)}", source="", hint=f"known: {', '.join(BUDGETS)}")
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise InvalidDocument("a budget is a number that is not negative", source="")
-    return float(value)
 
 
 def _read_records(fields: Fields) -> RecordRule:
@@ -201,8 +207,9 @@ def write_agent(agent: Agent) -> dict[str, JsonValue]:
         written["mcpServers"] = _write_uses(agent.servers)
     if agent.rules:
         written["rules"] = [_write_rule(rule) for rule in agent.rules]
-    if agent.budgets:
-        written["budgets"] = dict(agent.budgets)
+    written |= write_governing(agent)
+    if agent.client_approvals:
+        written["client_approvals"] = True
     kept = {name: True for name in ("arguments", "results") if getattr(agent.records, name)}
     if kept:
         written["records"] = dict[str, JsonValue](kept)
@@ -233,6 +240,8 @@ def write_use(use: ServerUse) -> dict[str, JsonValue]:
         written["ref"] = use.ref
     if use.headers:
         written["headers"] = write_settings(use.headers)
+    if use.overrides:
+        written["overrides"] = {tool: write_override(one) for tool, one in use.overrides.items()}
     return written | ({} if isinstance(use, InlineServer) else write_filter(use.tools))
 
 
@@ -244,4 +253,6 @@ def _write_rule(rule: ToolRule) -> JsonValue:
         written["arguments"] = {pointer: list(globs) for pointer, globs in rule.arguments.items()}
     if rule.reason:
         written["reason"] = rule.reason
+    if rule.unless_read_only:
+        written["unless_read_only"] = True
     return written

@@ -17,6 +17,7 @@ from outfitter.catalog import (
     HeaderType,
     JsonValue,
     MCPServer,
+    PinMode,
     ServerEntry,
     SseTransport,
     StdioTransport,
@@ -64,6 +65,8 @@ DEFINITION_FIELDS = frozenset(
         "shareable",
         "sandbox",
         "fallback",
+        "pins",
+        "trusted",
     ]
 )
 _ENTRY_FIELDS = DEFINITION_FIELDS | {
@@ -116,6 +119,8 @@ def read_definition(name: str, fields: Fields) -> MCPServer:
         shareable=read_flag(fields, "shareable", default=True),
         sandbox="isolated" if read_choice(fields, "sandbox", ("none", "isolated")) == "isolated" else "none",
         fallback=read_text(fields, "fallback"),
+        pins=PinMode(read_choice(fields, "pins", tuple(PinMode))),
+        trusted=read_flag(fields, "trusted"),
     )
 
 
@@ -238,6 +243,8 @@ def _write_options(server: MCPServer) -> dict[str, JsonValue]:
         "shareable": (server.shareable, True),
         "sandbox": (server.sandbox, "none"),
         "fallback": (server.fallback, ""),
+        "pins": (server.pins.value, PinMode.FIRST_USE.value),
+        "trusted": (server.trusted, False),
     }
     return {name: value for name, (value, default) in options.items() if value != default}
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from outfitter.gateway.views import Item, View, as_object
 from outfitter.gateway.visitors import Visitor
-from outfitter.policy import Decision
+from outfitter.policy import Decision, Verdict
 from outfitter.upstream import Message
 
 
@@ -24,6 +24,8 @@ class Asked:
     """Those of a modern request over HTTP, which repeat what the body says; None where there are none."""
     item: Item | None = None
     decision: Decision | None = None
+    verdict: Verdict | None = None
+    """What a person said of the call, where a rule asks."""
     missing: str = ""
     """The server that may have the tool and could not be asked for it."""
 

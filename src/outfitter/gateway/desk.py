@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -14,6 +14,7 @@ from outfitter.calls import tell_missing
 from outfitter.errors import NotFound, OutfitterError, StorageUnavailable
 from outfitter.gateway.faults import Rejected
 from outfitter.gateway.gate import Turned
+from outfitter.gateway.governing import UNGOVERNED, Governing
 from outfitter.gateway.limits import Turnstile
 from outfitter.gateway.lines import Exchange, Line
 from outfitter.gateway.methods import Methods, Request
@@ -21,7 +22,6 @@ from outfitter.gateway.parking import ParkingLot
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import CallRecord, measure
 from outfitter.gateway.seats import SeatBook
-from outfitter.gateway.sightings import UNWATCHED, Sightings
 from outfitter.gateway.steps.recording import Keeping
 from outfitter.gateway.subscribing import Subscriptions
 from outfitter.gateway.tokens import TokenSource
@@ -46,7 +46,7 @@ class Desk:
     recorder: Recorder = field(default_factory=Recorder)
     turnstile: Turnstile = field(default_factory=Turnstile)
     keeping: Keeping = field(default_factory=Keeping)
-    sightings: Sightings = UNWATCHED
+    governing: Governing = UNGOVERNED
     visits: VisitBook = field(default_factory=VisitBook)
     subscriptions: Subscriptions = field(init=False)
     closing: anyio.Event = field(default_factory=anyio.Event)
@@ -65,7 +65,7 @@ class Desk:
         if view is None or view.seat is not seat:
             # Views of an earlier configuration live as long as the requests that have them.
             self._views = {key: kept for key, kept in self._views.items() if self.seats.is_current(kept.seat)}
-            view = self._views[id(seat), server] = View(seat, self.exchange, server, self.sightings)
+            view = self._views[id(seat), server] = View(seat, self.exchange, server, self.governing)
         return view
 
     async def open_view(self, agent: str, server: str | None) -> View:
@@ -145,7 +145,13 @@ class Desk:
         """What the endpoint can do, and how to use it: all that its servers say of themselves, merged."""
         found = await view.gather(visitor, _agreement_of)
         agreed = {alias: one for alias, one in found.items() if isinstance(one, Agreement)}
+        agreed = {alias: _as_approved(view, alias, one) for alias, one in agreed.items()}
         return merge_capabilities(agreed.values()), _instructions(view, agreed, found)
+
+
+def _as_approved(view: View, alias: str, agreed: Agreement) -> Agreement:
+    """What a server says of itself, without instructions that wait for a person."""
+    return replace(agreed, instructions=view.said_by(alias, agreed.instructions))
 
 
 async def _agreement_of(line: Line) -> Agreement:

@@ -31,10 +31,8 @@ class Limits:
     def of(self, plan: RunPlan) -> Limits:
         """These limits with the agent's own in their place."""
         budgets = plan.agent.budgets
-        most, rate = budgets.get("concurrent_calls"), budgets.get("calls_per_second")
-        return Limits(
-            self.concurrent_calls if most is None else int(most), self.calls_per_second if rate is None else rate
-        )
+        most, rate = budgets.concurrent_calls, budgets.calls_per_second
+        return Limits(self.concurrent_calls if most is None else most, self.calls_per_second if rate is None else rate)
 
 
 @dataclass(slots=True, eq=False)

@@ -22,6 +22,7 @@ from outfitter.basics import Secret
 from outfitter.errors import UpstreamError
 from outfitter.gateway.faults import Rejected
 from outfitter.gateway.limits import TOO_MANY
+from outfitter.policy import Definition
 from outfitter.resolution import ArmedServer, ArmedStdio
 from outfitter.upstream import Agreement, Connection, Era, Link, Message, Pool, loop_time, share_key
 
@@ -105,6 +106,7 @@ class Line:
     listeners: set[OnNotice] = field(default_factory=set[OnNotice])
     _shelves: dict[str, _Shelf] = field(init=False)
     _told: dict[str, float] = field(default_factory=dict[str, float])
+    _defined: tuple[tuple[Message, ...], tuple[Definition, ...]] = ((), ())
     _stop_hearing: Callable[[], None] | None = None
     users: set[str] = field(default_factory=set[str])
     """The agents that have it."""
@@ -158,6 +160,12 @@ class Line:
     def last_known(self, method: str) -> tuple[Message, ...]:
         """The list as it was when it was last fetched; empty when it never was."""
         return self._shelves[method].items or ()
+
+    def definitions(self, listed: tuple[Message, ...]) -> tuple[Definition, ...]:
+        """What a model sees of the tools of a list, worked out once for every list that is fetched."""
+        if self._defined[0] is not listed:
+            self._defined = listed, tuple(map(Definition.of_tool, listed))
+        return self._defined[1]
 
     async def use(self, job: Callable[[Link], Awaitable[T]]) -> T:
         """The job's result on the open link."""

@@ -29,6 +29,10 @@ class Metrics:
         default_factory=dict[str, tuple[str, tuple[str, ...], Gauge]]
     )
     """Help, label names and source of everything that is looked up instead of counted."""
+    counters: dict[str, tuple[str, tuple[str, ...], Gauge]] = field(
+        default_factory=dict[str, tuple[str, tuple[str, ...], Gauge]]
+    )
+    """The same of what others count, and only grows."""
     _latency: dict[str, _Histogram] = field(default_factory=dict[str, _Histogram])
 
     def count(self, agent: str, server: str, outcome: str, duration: float) -> None:
@@ -53,9 +57,10 @@ class Metrics:
         lines += _family("outfitter_turned_total", "counter", "Requests turned away at the gate, by HTTP status.")
         lines += (_sample("outfitter_turned_total", ("status",), (str(s),), n) for s, n in self.turned.items())
         lines += self._latency_lines()
-        for name, (told, labels, source) in self.gauges.items():
-            lines += _family(name, "gauge", told)
-            lines += (_sample(name, labels, values, value) for values, value in source().items())
+        for kind, families in (("counter", self.counters), ("gauge", self.gauges)):
+            for name, (told, labels, source) in families.items():
+                lines += _family(name, kind, told)
+                lines += (_sample(name, labels, values, value) for values, value in source().items())
         return "\n".join(lines) + "\n"
 
     def _latency_lines(self) -> list[str]:

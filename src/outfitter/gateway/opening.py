@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from outfitter.gateway.desk import Desk
+from outfitter.gateway.governing import UNGOVERNED, Governing
 from outfitter.gateway.limits import Turnstile
 from outfitter.gateway.lines import Exchange
 from outfitter.gateway.methods import Methods
@@ -18,7 +19,6 @@ from outfitter.gateway.parking import ParkingLot
 from outfitter.gateway.pipeline import compose, steps_of
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.seats import MakeSeat, SeatBook
-from outfitter.gateway.sightings import UNWATCHED, Sightings
 from outfitter.gateway.steps.recording import Keeping
 from outfitter.gateway.tokens import TokenSource
 from outfitter.upstream import Pool, Standing
@@ -50,18 +50,18 @@ async def open_desk(
     make_pool: Callable[[], Pool] = Pool,
     *,
     watch: Watch | None = None,
-    sightings: Sightings = UNWATCHED,
+    governing: Governing = UNGOVERNED,
 ) -> AsyncGenerator[Desk]:
     """A desk that answers as long as the block lasts; without a ``watch`` nothing is kept and nobody is held back."""
     watch = watch or Watch()
     async with make_pool() as pool, anyio.create_task_group() as tasks:
         try:
             seats = SeatBook(make_seat)
-            methods = Methods(compose(steps_of(watch.recorder, watch.turnstile, watch.keeping)))
+            methods = Methods(compose(steps_of(watch.recorder, watch.turnstile, watch.keeping, governing, seats)))
             exchange = Exchange(pool)
             watch.recorder.metrics.gauges.update(_gauges(exchange, watch.turnstile))
             lot = ParkingLot(tasks)
-            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, watch.keeping, sightings)
+            yield Desk(seats, exchange, methods, lot, tokens, watch.recorder, watch.turnstile, watch.keeping, governing)
         finally:
             tasks.cancel_scope.cancel()
 

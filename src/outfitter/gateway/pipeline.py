@@ -5,20 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from outfitter.gateway.asked import Asked, Next, Step
+from outfitter.gateway.governing import Governing
 from outfitter.gateway.limits import Turnstile
 from outfitter.gateway.recorder import Recorder
+from outfitter.gateway.seats import SeatBook
 from outfitter.gateway.steps.agreeing import agree
+from outfitter.gateway.steps.approving import Approving
+from outfitter.gateway.steps.completing import complete
 from outfitter.gateway.steps.judging import judge
 from outfitter.gateway.steps.limiting import Limiting
 from outfitter.gateway.steps.naming import find_tool
 from outfitter.gateway.steps.recording import Keeping, Recording
 from outfitter.gateway.steps.sending import send
+from outfitter.gateway.steps.spending import Spending
 from outfitter.upstream import Message
 
 
-def steps_of(recorder: Recorder, turnstile: Turnstile, keeping: Keeping) -> tuple[Step, ...]:
+def steps_of(
+    recorder: Recorder, turnstile: Turnstile, keeping: Keeping, governing: Governing, seats: SeatBook
+) -> tuple[Step, ...]:
     """Every step of a call, the first outermost: nothing happens that is not recorded."""
-    return (Recording(recorder, keeping), Limiting(turnstile), find_tool, agree, judge, send)
+    return (
+        Recording(recorder, keeping),
+        Limiting(turnstile),
+        find_tool,
+        agree,
+        complete,
+        judge,
+        Approving(governing.approvals, seats, turnstile),
+        Spending(governing.accounts),
+        send,
+    )
 
 
 def compose(steps: Sequence[Step]) -> Next:

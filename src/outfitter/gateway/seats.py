@@ -9,6 +9,7 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
+from outfitter.catalog import Budgets
 from outfitter.errors import OutfitterError, UnknownAgent
 from outfitter.gateway.visitors import Principal
 from outfitter.resolution import ArmedServer, PlannedServer, RunPlan
@@ -22,6 +23,8 @@ class Seat:
     servers: Mapping[str, ArmedServer | OutfitterError]
     run: str = ""
     """Of which token of which run it is; empty for the agent's own."""
+    above: tuple[tuple[str, Budgets], ...] = ()
+    """The runs that its run stands below, and the budgets of their agents."""
 
     @property
     def is_whole(self) -> bool:

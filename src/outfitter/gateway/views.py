@@ -7,18 +7,21 @@ the agent's lists does not exist here.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import anyio
 
-from outfitter.catalog import ToolKey, build_name_map
+from outfitter.catalog import ToolKey, ToolOverride, apply_override, build_name_map
 from outfitter.errors import OutfitterError, UnknownAlias
+from outfitter.gateway.governing import UNGOVERNED, Governing
 from outfitter.gateway.lines import Exchange, Line
+from outfitter.gateway.pins import held_back, said_by
 from outfitter.gateway.seats import Seat
-from outfitter.gateway.sightings import UNWATCHED, Sightings, held_back
 from outfitter.gateway.visitors import Visitor
+from outfitter.policy import Held
 from outfitter.resolution import PlannedServer
 from outfitter.upstream import Message, loop_time
 
@@ -28,6 +31,8 @@ _RETRY_SECONDS = 2.0
 _MOST_LISTINGS = 256
 _Found: TypeAlias = "tuple[str, str, Message, str | None]"
 """An entry's alias, own name and content, and the name it is shown under where that is another one."""
+_Waiting: TypeAlias = "Mapping[str, Mapping[str, Held]]"
+"""What is held back, by alias and own name."""
 _VARIABLE = re.compile(r"\{[^{}]*\}")
 
 
@@ -43,11 +48,14 @@ class Item:
     line: Line = field(repr=False)
     renamed: str | None = None
     """The name that the client sees, where it is another one."""
+    override: ToolOverride | None = None
+    """What the plan says otherwise about the tool."""
 
     @property
     def shown(self) -> Message:
         """The entry as the client sees it."""
-        return self.entry if self.renamed is None else {**self.entry, "name": self.renamed}
+        entry = self.entry if self.override is None else apply_override(self.entry, self.override)
+        return entry if self.renamed is None else {**entry, "name": self.renamed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,8 @@ class Listing:
 
     items: Mapping[str, Item]
     failures: Mapping[str, OutfitterError]
+    held: Mapping[str, tuple[Item, Held]] = field(default_factory=dict[str, "tuple[Item, Held]"])
+    """The tools that the agent would have, and that wait for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,7 @@ class View:
     seat: Seat
     exchange: Exchange = field(repr=False)
     server: str | None = None
-    sightings: Sightings = field(default=UNWATCHED, repr=False)
+    governing: Governing = field(default=UNGOVERNED, repr=False)
     _lines: dict[tuple[str, str], Line] = field(default_factory=dict[tuple[str, str], Line], repr=False)
     _listings: dict[tuple[str, str], _Kept] = field(default_factory=dict[tuple[str, str], "_Kept"], repr=False)
 
@@ -188,12 +198,24 @@ class View:
         failures = {alias: error for alias, error in found.items() if isinstance(error, OutfitterError)}
         known = {alias: self._last_known(alias, method, visitor) for alias in failures}
         lists: dict[str, tuple[Message, ...]] = {**found, **known}
+        waits: _Waiting = self._waiting(lists, visitor) if method == "tools/list" else {}
         named = self._named(method, lists) if method in _NAMED else self._addressed(method, lists)
+        laid = self._overrides() if method == "tools/list" else {}
         items = {
-            shown: Item(entry, alias, name, self.line(alias, visitor), renamed)
+            shown: Item(entry, alias, name, self.line(alias, visitor), renamed, laid.get((alias, name)))
             for shown, (alias, name, entry, renamed) in named.items()
         }
-        return Listing(items, failures)
+        held = {
+            shown: (items.pop(shown), waits[alias][name])
+            for shown, (alias, name, _, _) in named.items()
+            if waits and name in waits[alias]
+        }
+        return Listing(items, failures, held)
+
+    def _overrides(self) -> dict[tuple[str, str], ToolOverride]:
+        """What the plan says otherwise about tools, by alias and own name."""
+        found = ((alias, self.seat.planned(alias).overrides) for alias in self.aliases)
+        return {(alias, tool): one.value for alias, overrides in found for tool, one in overrides.items()}
 
     def _last_known(self, alias: str, method: str, visitor: Visitor) -> tuple[Message, ...]:
         """The list of a server that does not answer as it last was: its tools stay, and a call says what is wrong."""
@@ -203,23 +225,31 @@ class View:
             return ()
 
     def _named(self, method: str, lists: Mapping[str, tuple[Message, ...]]) -> dict[str, _Found]:
+        """What the agent has and what waits for a person, which keeps its name meanwhile."""
         entries: dict[ToolKey, Message] = {}
         for alias, items in lists.items():
-            closed = self._closed(alias, items) if method == "tools/list" else ()
+            planned = self.seat.planned(alias)
             for entry in items:
                 name = str(entry.get("name"))
-                if name not in closed:
+                if method != "tools/list" or planned.allows(name):
                     entries.setdefault(ToolKey(alias, name), entry)
         if self.server is not None:
             return {key.tool: (key.server, key.tool, entry, None) for key, entry in entries.items()}
         names = build_name_map((key, self._prefix(key.server)) for key in entries).shown
         return {names[key]: (key.server, key.tool, entry, names[key]) for key, entry in entries.items()}
 
-    def _closed(self, alias: str, items: tuple[Message, ...]) -> Collection[str]:
-        """The tools that the agent does not have: kept out by a gate, or waiting for approval."""
-        planned, names = self.seat.planned(alias), [str(entry.get("name")) for entry in items]
-        closed = {name for name in names if not planned.allows(name)}
-        return closed.union(held_back(planned, self.seat.agent, names, self.sightings))
+    def _waiting(self, lists: Mapping[str, tuple[Message, ...]], visitor: Visitor) -> _Waiting:
+        """The tools that wait for a person, by alias; nothing at all when none does."""
+        waits: dict[str, Mapping[str, Held]] = {alias: {} for alias in lists}
+        for alias, items in lists.items():
+            if items:
+                defined = partial(self.line(alias, visitor).definitions, items)
+                waits[alias] = held_back(self.seat.planned(alias), self.seat.agent, defined, self.governing.pins)
+        return waits if any(waits.values()) else {}
+
+    def said_by(self, alias: str, instructions: str) -> str:
+        """What a server says of itself, unless that waits for a person."""
+        return said_by(self.seat.planned(alias), self.seat.agent, instructions, self.governing.pins)
 
     def _prefix(self, alias: str) -> str:
         planned: PlannedServer = self.seat.planned(alias)

@@ -13,9 +13,19 @@ from outfitter.policy.decisions import Allow, Ask, Decision, Deny
 from outfitter.policy.globs import INCOMPARABLE, is_comparable, matches
 
 
-def judge(rules: Iterable[ToolRule], server: str, tool: str, arguments: Mapping[str, JsonValue]) -> Decision:
-    """The answer of these rules to a call of this tool with these arguments."""
-    spoken = [rule for rule in rules if rule.speaks_of(server, tool)]
+def judge(
+    rules: Iterable[ToolRule],
+    server: str,
+    tool: str,
+    arguments: Mapping[str, JsonValue],
+    *,
+    read_only: bool = False,
+) -> Decision:
+    """The answer of these rules to a call of this tool with these arguments.
+
+    ``read_only`` says that the tool only reads, by the word of a server that is trusted.
+    """
+    spoken = [rule for rule in rules if rule.speaks_of(server, tool) and not (read_only and rule.unless_read_only)]
     met = [rule for rule in spoken if _conditions_hold(rule, arguments)]
     for rule in met:
         if rule.effect is Effect.DENY:

@@ -17,16 +17,17 @@ from outfitter.resolution.arming import (
     wants_of,
 )
 from outfitter.resolution.check import CatalogCheck, check_catalog
+from outfitter.resolution.describing import describe_governing, describe_override, describe_rule
 from outfitter.resolution.explain import (
     ExplainedHeader,
     ExplainedServer,
     ExplainedTool,
     Explanation,
     blueprint,
-    describe_rule,
     explain,
 )
 from outfitter.resolution.filling import Need, Supply
+from outfitter.resolution.pinning import approval_of, pin_key
 from outfitter.resolution.placeholders import (
     ORCHESTRATOR_URL,
     RUN_ID,
@@ -67,13 +68,17 @@ __all__ = [
     "Variable",
     "Want",
     "WhyNot",
+    "approval_of",
     "arm",
     "arm_each",
     "blueprint",
     "check_catalog",
+    "describe_governing",
+    "describe_override",
     "describe_rule",
     "explain",
     "parse_template",
+    "pin_key",
     "resolve",
     "server_wants",
     "text_of",

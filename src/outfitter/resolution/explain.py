@@ -8,11 +8,21 @@ the CLI's affair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from outfitter.basics import Origin, Overruled, Sourced
-from outfitter.catalog import HeaderSchema, JsonValue, SseTransport, StdioTransport, ToolKey, ToolRule
+from outfitter.catalog import (
+    Budgets,
+    HeaderSchema,
+    JsonValue,
+    PinMode,
+    SseTransport,
+    StdioTransport,
+    ToolKey,
+    ToolOverride,
+)
 from outfitter.resolution.chain import is_sensitive
+from outfitter.resolution.describing import Governed, describe_rule
 from outfitter.resolution.plan import Gate, Notice, PlannedServer, RuleSet, RunPlan
 from outfitter.resolution.values import HeaderValue, Merged, show_sensitive, text_of
 
@@ -59,6 +69,9 @@ class ExplainedServer:
     tools: tuple[ExplainedTool, ...] | None
     fallback: str = ""
     """What the model is told to do instead while the server is not available."""
+    pins: PinMode = PinMode.FIRST_USE
+    trusted: bool = False
+    overrides: Mapping[str, Sourced[ToolOverride]] = field(default_factory=dict[str, Sourced[ToolOverride]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +83,20 @@ class Explanation:
     where: str
     servers: tuple[ExplainedServer, ...]
     notices: tuple[Notice, ...]
+    governed: Governed = field(default_factory=Governed)
 
     def to_json(self) -> dict[str, JsonValue]:
         """The explanation as JSON values."""
+        search = self.governed.tool_search
         return {
             "agent": self.agent,
             "role": self.role,
             "source": self.where,
             "servers": [_server_json(server) for server in self.servers],
+            "budgets": _budgets_json(self.governed.budgets),
+            "tool_search": {"mode": search.mode.value, "threshold": search.threshold},
+            "result_limit": self.governed.result_limit,
+            "client_approvals": self.governed.client_approvals,
             "notices": [{"code": n.code, "message": n.message, "where": n.where} for n in self.notices],
         }
 
@@ -86,7 +105,8 @@ def explain(plan: RunPlan) -> Explanation:
     """What the plan gives its agent, and why."""
     shown = plan.name_map().shown
     servers = tuple(_explain_server(server, shown) for server in plan.servers.values())
-    return Explanation(plan.agent.name, plan.agent.role, plan.agent.source, servers, plan.notices)
+    agent = plan.agent
+    return Explanation(agent.name, agent.role, agent.source, servers, plan.notices, Governed.of(agent))
 
 
 def show_value(value: HeaderValue, *, sensitive: bool) -> str:
@@ -113,6 +133,9 @@ def _explain_server(server: PlannedServer, shown: Mapping[ToolKey, str]) -> Expl
         if server.known_tools is None
         else tuple(explain_tool(server, tool, shown) for tool in server.known_tools),
         fallback=server.definition.value.fallback,
+        pins=server.definition.value.pins,
+        trusted=server.definition.value.trusted,
+        overrides=server.overrides,
     )
 
 
@@ -165,11 +188,15 @@ def explain_tool(server: PlannedServer, tool: str, shown: Mapping[ToolKey, str])
     return ExplainedTool(tool, shown.get(ToolKey(server.alias, tool)), is_offered=True, gate=gate, rules=rules)
 
 
-def describe_rule(rule: ToolRule) -> str:
-    """A rule in words: ``allow when /path matches tests/**: testers write tests``."""
-    conditions = " and ".join(f"{pointer} matches {' or '.join(globs)}" for pointer, globs in rule.arguments.items())
-    text = f"{rule.effect.value} when {conditions}" if conditions else rule.effect.value
-    return f"{text}: {rule.reason}" if rule.reason else text
+def _budgets_json(budgets: Budgets) -> dict[str, JsonValue]:
+    return {
+        "concurrent_calls": budgets.concurrent_calls,
+        "calls_per_second": budgets.calls_per_second,
+        "repeats": budgets.repeats,
+        "limits": [
+            {"budget": one.name, "amount": one.amount, "server": one.server, "tool": one.tool} for one in budgets.limits
+        ],
+    }
 
 
 def origin_json(origin: Origin) -> dict[str, JsonValue]:
@@ -211,6 +238,21 @@ def _server_json(server: ExplainedServer) -> dict[str, JsonValue]:
         ],
         "tools": None if server.tools is None else [_tool_json(tool) for tool in server.tools],
         "fallback": server.fallback,
+        "pins": server.pins.value,
+        "trusted": server.trusted,
+        "overrides": {tool: _override_json(one) for tool, one in server.overrides.items()},
+    }
+
+
+def _override_json(override: Sourced[ToolOverride]) -> dict[str, JsonValue]:
+    one = override.value
+    return {
+        "title": one.title,
+        "description": one.description,
+        "defaults": dict(one.defaults),
+        "hidden": list(one.hidden),
+        "origin": origin_json(override.origin),
+        "overruled": [origin_json(before.origin) for before in override.overruled],
     }
 
 

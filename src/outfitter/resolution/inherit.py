@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from outfitter.basics import Level, Origin, Sourced
-from outfitter.catalog import MCPServer
+from outfitter.catalog import MCPServer, ToolOverride
 from outfitter.errors import AliasConflict
 from outfitter.resolution.plan import Gate, PlannedServer, RuleSet, RunPlan
 from outfitter.resolution.values import HeaderValue, bind_value
@@ -49,7 +49,7 @@ def _is_same(one: MCPServer, other: MCPServer) -> bool:
 
 
 def _scope(server: PlannedServer) -> object:
-    return server.headers, server.removed, server.gates, server.rule_sets
+    return server.headers, server.removed, server.gates, server.rule_sets, server.overrides
 
 
 def inherited_headers(parent: RunPlan, server: PlannedServer) -> Mapping[str, Sourced[HeaderValue | None]]:
@@ -69,6 +69,11 @@ def inherited_gates(parent: RunPlan, server: PlannedServer) -> tuple[Gate, ...]:
 def inherited_rules(parent: RunPlan, server: PlannedServer) -> tuple[RuleSet, ...]:
     """The parent's rules, which the child's calls must meet too."""
     return tuple(RuleSet(rules.rules, _via(parent, rules.origin), rules.alias) for rules in server.rule_sets)
+
+
+def inherited_overrides(parent: RunPlan, server: PlannedServer) -> list[tuple[Origin, Mapping[str, ToolOverride]]]:
+    """What the parent's levels say otherwise about tools, which holds for the child too."""
+    return [(_via(parent, one.origin), {tool: one.value}) for tool, one in server.overrides.items()]
 
 
 def _via(parent: RunPlan, origin: Origin) -> Origin:

@@ -21,6 +21,7 @@ from outfitter.catalog import (
     NameMap,
     ToolFilter,
     ToolKey,
+    ToolOverride,
     ToolRule,
     build_name_map,
 )
@@ -71,6 +72,8 @@ class PlannedServer:
     known_tools: tuple[str, ...] | None
     uses: tuple[Origin, ...]
     is_approved: bool = True
+    overrides: Mapping[str, Sourced[ToolOverride]] = field(default_factory=dict[str, Sourced[ToolOverride]])
+    """What is said otherwise about single tools; where several levels speak, the last is the source."""
 
     def __reduce__(self) -> NoReturn:
         """Refuse: a plan may hold what must not be written anywhere."""
@@ -99,12 +102,15 @@ class PlannedServer:
         """Whether every gate lets the tool through."""
         return self.closed_by(tool) is None
 
-    def decide(self, tool: str, arguments: Mapping[str, JsonValue]) -> Decision:
-        """What filters and rules together say about one call."""
+    def decide(self, tool: str, arguments: Mapping[str, JsonValue], *, read_only: bool = False) -> Decision:
+        """What filters and rules together say about one call; ``read_only`` is what its server says of the tool."""
+        is_believed = read_only and self.definition.value.trusted
         closed = self.closed_by(tool)
         if closed is not None:
             return Deny(f"'{tool}' is {closed[1]} of {closed[0].origin}")
-        answers = [judge(rule_set.rules, rule_set.alias, tool, arguments) for rule_set in self.rule_sets]
+        answers = [
+            judge(rule_set.rules, rule_set.alias, tool, arguments, read_only=is_believed) for rule_set in self.rule_sets
+        ]
         for kind in (Deny, Ask):
             for answer in answers:
                 if isinstance(answer, kind):

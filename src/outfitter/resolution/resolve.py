@@ -36,9 +36,11 @@ from outfitter.resolution.inherit import (
     inherited_gates,
     inherited_headers,
     inherited_origin,
+    inherited_overrides,
     inherited_rules,
     parent_server,
 )
+from outfitter.resolution.overriding import resolve_overrides
 from outfitter.resolution.plan import Gate, Notice, PlannedServer, RuleSet, RunPlan
 
 
@@ -132,6 +134,9 @@ def _plan_server(alias: str, uses: list[_Use], context: _Context, findings: _Fin
     if context.parent is not None and inherited is not None:
         gates += inherited_gates(context.parent, inherited)
         rule_sets += inherited_rules(context.parent, inherited)
+    overrides = [(use.origin, use.use.overrides) for use in uses]
+    if context.parent is not None and inherited is not None:
+        overrides += inherited_overrides(context.parent, inherited)
     return PlannedServer(
         alias=alias,
         entry_id=entry_id,
@@ -146,6 +151,7 @@ def _plan_server(alias: str, uses: list[_Use], context: _Context, findings: _Fin
         known_tools=entry.known_tools,
         uses=tuple(use.origin for use in uses),
         is_approved=entry.is_approved,
+        overrides=resolve_overrides(overrides),
     )
 
 

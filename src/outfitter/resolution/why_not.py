@@ -5,16 +5,18 @@ For operators. An agent never sees these answers: to it, a forbidden tool does n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from outfitter.basics import suggest
 from outfitter.catalog import JsonValue, ToolKey
+from outfitter.policy import Held
 from outfitter.resolution.explain import describe_rule
+from outfitter.resolution.pinning import approval_of, pin_key
 from outfitter.resolution.plan import PlannedServer, RunPlan
 
-_NOTHING_WAITS: Mapping[str, Collection[str]] = {}
+_NOTHING_WAITS: Mapping[str, Mapping[str, Held]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,10 @@ class WhyNot:
         }
 
 
-def why_not(plan: RunPlan, name: str, waiting: Mapping[str, Collection[str]] = _NOTHING_WAITS) -> tuple[WhyNot, ...]:
+def why_not(plan: RunPlan, name: str, waiting: Mapping[str, Mapping[str, Held]] = _NOTHING_WAITS) -> tuple[WhyNot, ...]:
     """Every answer about this name: a server or alias, ``server/tool``, a tool, the name a model sees, or a header.
 
-    ``waiting`` has the tools of each alias that appeared later and that nobody has approved yet.
+    ``waiting`` has the tools of each alias that are held back until somebody approves them.
     """
     answers = tuple(_about_waiting(plan, name, waiting)) or tuple(_answers(plan, name))
     if answers:
@@ -51,13 +53,13 @@ def why_not(plan: RunPlan, name: str, waiting: Mapping[str, Collection[str]] = _
     return (_unknown(plan, name),)
 
 
-def _about_waiting(plan: RunPlan, name: str, waiting: Mapping[str, Collection[str]]) -> Iterator[WhyNot]:
+def _about_waiting(plan: RunPlan, name: str, waiting: Mapping[str, Mapping[str, Held]]) -> Iterator[WhyNot]:
     for alias, tools in waiting.items():
         server = plan.servers[alias]
-        for tool in tools:
-            if name in {tool, f"{alias}/{tool}", f"{server.prefix}_{tool}"}:
-                reason = "appeared later under an exclude rule, waits for approval"
-                remedy = f"outfitter squad approve-tools {server.id} {tool}"
+        for tool, held in tools.items():
+            if tool and name in {tool, f"{alias}/{tool}", f"{server.prefix}_{tool}"}:
+                reason = f"held back: {held.reason}, waits for approval"
+                remedy = approval_of(pin_key(server, plan.agent.name), held)
                 yield WhyNot("tool", tool, alias, has_it=False, reason=reason, remedy=remedy)
 
 

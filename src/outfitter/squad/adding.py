@@ -39,7 +39,7 @@ def find_pattern(name: str) -> Pattern:
     """The pattern of this name; NotFound suggests one."""
     known = patterns()
     if name not in known:
-        hint = suggest(name, known) or "'outfitter add --list' lists them"
+        hint = suggest(name, known) or "'outfitter add --list' lists them, 'outfitter registry search' looks further"
         raise NotFound(f"nothing to add is called {quote(name)}", hint=hint)
     return known[name]
 

@@ -13,7 +13,12 @@ from outfitter.storage.glance import glance
 from outfitter.storage.journal import Journal, claim
 
 if TYPE_CHECKING:
+    from outfitter.storage.approvals import Approval, ApprovalState, ApprovalStore, ApprovalTimes
     from outfitter.storage.audit import AuditStore, SqliteAudit, drain, open_audit
+    from outfitter.storage.budgets import BudgetBook, Reset
+    from outfitter.storage.late_tools import WaitingTool
+    from outfitter.storage.ledger import LedgerFile, open_ledger
+    from outfitter.storage.pins import PinBook
     from outfitter.storage.registry import (
         ENDED,
         KINDS,
@@ -49,7 +54,6 @@ if TYPE_CHECKING:
         Writing,
         open_database,
     )
-    from outfitter.storage.sightings import ToolSightings, WaitingTool
 
 __all__ = [
     "AGENTS",
@@ -59,7 +63,12 @@ __all__ = [
     "SERVERS",
     "Action",
     "ApiTokens",
+    "Approval",
+    "ApprovalState",
+    "ApprovalStore",
+    "ApprovalTimes",
     "AuditStore",
+    "BudgetBook",
     "CatalogFolder",
     "Change",
     "Database",
@@ -72,10 +81,13 @@ __all__ = [
     "Journal",
     "KeyRing",
     "Kind",
+    "LedgerFile",
     "Past",
+    "PinBook",
     "Pruning",
     "Put",
     "Registry",
+    "Reset",
     "RunEvent",
     "RunRecord",
     "RunState",
@@ -89,7 +101,6 @@ __all__ = [
     "TellRun",
     "Telling",
     "TokenRecord",
-    "ToolSightings",
     "User",
     "WaitingTool",
     "Writing",
@@ -99,6 +110,7 @@ __all__ = [
     "load_catalog",
     "open_audit",
     "open_database",
+    "open_ledger",
     "read_bytes",
     "write_files",
     "write_private",
@@ -106,8 +118,12 @@ __all__ = [
 
 
 _FILES = {
+    **dict.fromkeys(("Approval", "ApprovalState", "ApprovalStore", "ApprovalTimes"), "outfitter.storage.approvals"),
     **dict.fromkeys(("AuditStore", "SqliteAudit", "drain", "open_audit"), "outfitter.storage.audit"),
-    **dict.fromkeys(("ToolSightings", "WaitingTool"), "outfitter.storage.sightings"),
+    **dict.fromkeys(("BudgetBook", "Reset"), "outfitter.storage.budgets"),
+    **dict.fromkeys(("LedgerFile", "open_ledger"), "outfitter.storage.ledger"),
+    "PinBook": "outfitter.storage.pins",
+    "WaitingTool": "outfitter.storage.late_tools",
 }
 """Where a name is that is not the registry's."""
 

@@ -44,12 +44,19 @@ class AuditStore(Taker, Protocol):
     ) -> list[dict[str, Any]]:
         """Calls after a sequence number, oldest first, or before it, newest first; 0 is the beginning of either.
 
-        ``wanted`` are agent, server, tool, outcome or since: a moment in seconds since 1970, as text.
+        ``wanted`` are agent, server, tool, decision, outcome, run, or since and until: moments in seconds since 1970,
+        as text.
         """
         ...
 
     def since(self, moment: float, limit: int = 200_000) -> list[tuple[str, str, float]]:
         """Server, outcome and duration of every call that began since a moment, newest first."""
+        ...
+
+    def timings(
+        self, wanted: Mapping[str, str] | None = None, limit: int = 20_000
+    ) -> list[tuple[float, float, str, str, str]]:
+        """When each call began, how long it took, its outcome, agent and server, newest first; chosen as ``calls``."""
         ...
 
     def remove_before(self, moment: float, most: int = 1000) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from outfitter.basics import Secret
 from outfitter.errors import Invalid, StorageUnavailable, Unavailable
-from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, Row, place_of, rows_of
+from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, TIMED, Row, place_of, rows_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -60,7 +60,8 @@ SELECT set_config('lock_timeout', '10s', true), set_config('idle_in_transaction_
 """
 _FILTERS = {
     "agent": "agent = %s", "server": "server = %s", "tool": "%s IN (tool, shown)", "outcome": "outcome = %s",
-    "since": "started_at >= %s::float8",
+    "decision": "decision = %s", "run": "run_id = %s", "since": "started_at >= %s::float8",
+    "until": "started_at < %s::float8",
 }  # fmt: skip
 _HINT = "write postgresql://USER:PASSWORD@HOST/NAME"
 # A server that has gone without a word is noticed after seconds; the URL may say otherwise.
@@ -141,6 +142,16 @@ class PostgresAudit:
         """Server, outcome and duration of every call that began since a moment, newest first."""
         with self._asking() as base:
             return cast("list[tuple[str, str, float]]", _run(base, _SINCE, moment, limit).fetchall())
+
+    def timings(
+        self, wanted: Mapping[str, str] | None = None, limit: int = 20_000
+    ) -> list[tuple[float, float, str, str, str]]:
+        """When each call began, how long it took, its outcome, agent and server: see ``AuditStore``."""
+        clauses = " AND ".join(["true", *(_FILTERS[name] for name in wanted or {})])
+        asked = f"SELECT {', '.join(TIMED)} FROM outfitter_calls WHERE {clauses} ORDER BY seq DESC LIMIT %s"  # noqa: S608 - names of ours
+        with self._asking() as base:
+            found = _run(base, asked, *(wanted or {}).values(), limit).fetchall()
+        return cast("list[tuple[float, float, str, str, str]]", found)
 
     def remove_before(self, moment: float, most: int = 1000) -> int:
         """Remove calls that began before a moment, the oldest first; what another gateway removes now is left to it."""

@@ -54,8 +54,8 @@ class _Kept(_Line, gc=False):
 
 COLUMNS = _Line.__struct_fields__
 REALS, INTEGERS, KEPT = ("started_at", "duration"), ("bytes_in", "bytes_out"), ("arguments", "result")
-FILTERS = ("agent", "server", "tool", "outcome")
-"""What calls can be chosen by; a tool by either of its names."""
+TIMED = ("started_at", "duration", "outcome", "agent", "server")
+"""What figures over many calls are made from."""
 _decode = msgspec.json.Decoder(_Line)
 _decode_kept = msgspec.json.Decoder(_Kept)
 _as_row = msgspec.structs.astuple

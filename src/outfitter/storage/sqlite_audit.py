@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from outfitter.errors import StorageUnavailable
-from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, batches, place_of, rows_of
+from outfitter.storage.rows import COLUMNS, INTEGERS, KEPT, REALS, TIMED, batches, place_of, rows_of
 
 _VERSION = 1
 _ROWS_AT_A_TIME = 256
@@ -43,6 +43,7 @@ _FROM_THE_FIRST = (
 )
 _FILTERS = {
     "agent": "agent = ?", "server": "server = ?", "tool": "(tool = ? OR shown = ?)", "outcome": "outcome = ?",
+    "decision": "decision = ?", "run": "run_id = ?", "until": "started_at < ?",
     # By itself the second half would be enough; the first finds by the index where to begin.
     "since": "seq >= (SELECT min(seq) FROM calls WHERE started_at >= ?) AND started_at >= ?",
 }  # fmt: skip
@@ -84,13 +85,10 @@ class SqliteAudit:
     ) -> list[dict[str, Any]]:
         """Calls after a sequence number, oldest first, or before it, newest first: see ``AuditStore``."""
         place, order = place_of(last, newest_first=newest_first)
-        clauses, values = [f"seq {place} ?"], [str(last)]
-        for name, value in (wanted or {}).items():
-            clauses.append(_FILTERS[name])
-            values += [value] * _FILTERS[name].count("?")
-        asked = f"SELECT seq, {_NAMES} FROM calls WHERE {' AND '.join(clauses)} ORDER BY seq {order} LIMIT ?"  # noqa: S608 - same
+        clauses, values = _clauses(wanted or {})
+        asked = f"SELECT seq, {_NAMES} FROM calls WHERE seq {place} ?{clauses} ORDER BY seq {order} LIMIT ?"  # noqa: S608 - same
         with self._asking() as base:
-            rows = base.execute(asked, (*values, limit)).fetchall()
+            rows = base.execute(asked, (last, *values, limit)).fetchall()
         return [dict(zip(("seq", *COLUMNS), row, strict=True)) for row in rows]
 
     def since(self, moment: float, limit: int = 200_000) -> list[tuple[str, str, float]]:
@@ -98,6 +96,15 @@ class SqliteAudit:
         asked = "SELECT server, outcome, duration FROM calls WHERE started_at >= ? ORDER BY started_at DESC LIMIT ?"
         with self._asking() as base:
             return base.execute(asked, (moment, limit)).fetchall()
+
+    def timings(
+        self, wanted: Mapping[str, str] | None = None, limit: int = 20_000
+    ) -> list[tuple[float, float, str, str, str]]:
+        """When each call began, how long it took, its outcome, agent and server: see ``AuditStore``."""
+        clauses, values = _clauses(wanted or {})
+        asked = f"SELECT {', '.join(TIMED)} FROM calls WHERE 1{clauses} ORDER BY seq DESC LIMIT ?"  # noqa: S608 - same
+        with self._asking() as base:
+            return base.execute(asked, (*values, limit)).fetchall()
 
     def remove_before(self, moment: float, most: int = 1000) -> int:
         """Remove calls that began before a moment, the oldest first; their room in the file is used again."""
@@ -156,6 +163,13 @@ class SqliteAudit:
                 base.execute("BEGIN IMMEDIATE")
                 for statement in () if _has_tables(base) else _SCHEMA:
                     base.execute(statement)
+
+
+def _clauses(wanted: Mapping[str, str]) -> tuple[str, list[str]]:
+    """What a statement says of the calls that are wanted, and its values."""
+    found = [(_FILTERS[name], value) for name, value in wanted.items()]
+    text = "".join(f" AND {clause}" for clause, _ in found)
+    return text, [value for clause, value in found for _ in range(clause.count("?"))]
 
 
 def _has_tables(base: sqlite3.Connection) -> bool:

@@ -10,6 +10,9 @@ steps, ``conversation`` carries them out, ``stdio_server`` and ``http_server`` a
 
     with ScriptedModel(model_calls("git_status"), ModelSays("all clean")) as model:    # a provider on loopback
         OpenAIAdapter("any", client_config=OpenAIClientConfig(base_url=model.url, api_key="any"))
+
+    recorded_server(server, file), replayed_server(file)                 # keep what a real one says, and play it
+    with FaultProxy(server, FaultRates.parse("drop=5%,seed=7")) as proxy: ...    # the same behind a bad connection
 """
 
 from __future__ import annotations
@@ -62,9 +65,37 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from outfitter.catalog import MCPServer
+    from outfitter.testing.cassettes.matching import entry_in_words
+    from outfitter.testing.cassettes.replaying import Replayer
+    from outfitter.testing.cassettes.running import (
+        LiveServer,
+        fallback_server,
+        live_server,
+        open_replayer,
+        proxy_lines,
+        record_lines,
+        replay_http,
+        replay_lines,
+    )
+    from outfitter.testing.cassettes.writing import load_cassette
+    from outfitter.testing.fault_rates import Dice, FaultRates, FaultReport, Strike
     from outfitter.testing.http_server import HttpServing
     from outfitter.testing.model_endpoint import ScriptedModel
     from outfitter.testing.model_request import ModelRequest
+    from outfitter.testing.stand_ins import FaultProxy, recorded_server, replayed_server
+
+_FILES = {
+    "cassettes.matching": ("entry_in_words",),
+    "cassettes.replaying": ("Replayer",),
+    "cassettes.running": (
+        "LiveServer", "fallback_server", "live_server", "open_replayer", "proxy_lines", "record_lines", "replay_http",
+        "replay_lines",
+    ),
+    "cassettes.writing": ("load_cassette",),
+    "fault_rates": ("Dice", "FaultRates", "FaultReport", "Strike"),
+    "model_endpoint": ("ModelRequest", "ScriptedModel"),
+    "stand_ins": ("FaultProxy", "recorded_server", "replayed_server"),
+}  # fmt: skip
 
 __all__ = [
     "BUILT_IN_TOOLS",
@@ -72,15 +103,20 @@ __all__ = [
     "Banner",
     "Crash",
     "DeadOnArrival",
+    "Dice",
     "DuplicateReply",
     "EndlessCursor",
     "Fault",
+    "FaultProxy",
+    "FaultRates",
+    "FaultReport",
     "Garbage",
     "Hang",
     "Huge",
     "IgnoreTermination",
     "LateReply",
     "ListStorm",
+    "LiveServer",
     "ModelCall",
     "ModelCalls",
     "ModelFails",
@@ -90,6 +126,7 @@ __all__ = [
     "ModelTurn",
     "ModelUsage",
     "Redirect",
+    "Replayer",
     "Reset",
     "Script",
     "ScriptedModel",
@@ -101,10 +138,22 @@ __all__ = [
     "SlowStart",
     "Status",
     "StderrFlood",
+    "Strike",
     "When",
     "WrongId",
+    "entry_in_words",
+    "fallback_server",
     "http_server_definition",
+    "live_server",
+    "load_cassette",
     "model_calls",
+    "open_replayer",
+    "proxy_lines",
+    "record_lines",
+    "recorded_server",
+    "replay_http",
+    "replay_lines",
+    "replayed_server",
     "serve_http",
     "stdio_server",
 ]
@@ -136,9 +185,12 @@ def serve_http(script: Script | None = None, *, port: int = 0) -> AbstractAsyncC
 
 
 def __getattr__(name: str) -> object:
-    """Load the scripted model on first use: a scripted server must start quickly, and an HTTP server is heavy."""
-    if name not in {"ModelRequest", "ScriptedModel"}:
-        raise AttributeError(f"module 'outfitter.testing' has no attribute '{name}'")
-    from outfitter.testing import model_endpoint
+    """Load a name from its file on first use: a scripted server must start quickly, and much of this is heavy."""
+    from importlib import import_module
 
-    return getattr(model_endpoint, name)
+    for file, names in _FILES.items():
+        if name in names:
+            value: object = getattr(import_module(f"outfitter.testing.{file}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'outfitter.testing' has no attribute '{name}'")

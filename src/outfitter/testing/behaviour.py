@@ -36,7 +36,7 @@ from outfitter.testing.tools import BEHAVIOURS
 
 Handler: TypeAlias = Callable[[Desk, Request], "Message | Work"]
 
-_CACHED = frozenset(
+CACHED = frozenset(
     {
         "server/discover",
         "tools/list",
@@ -67,7 +67,7 @@ def answer(desk: Desk, request: Request) -> Steps:
 
 
 def _work(desk: Desk, request: Request) -> Work:
-    _check(desk, request)
+    check(desk, request)
     handlers = _MODERN if request.modern else _LEGACY
     handler = handlers.get(request.method)
     if handler is None:
@@ -78,7 +78,8 @@ def _work(desk: Desk, request: Request) -> Work:
     return outcome
 
 
-def _check(desk: Desk, request: Request) -> None:
+def check(desk: Desk, request: Request) -> None:
+    """Refuse a request that no server of its era would take."""
     if request.modern:
         _check_modern(desk, request)
     elif request.method == "initialize":
@@ -109,7 +110,7 @@ def _finished(desk: Desk, request: Request, result: Message) -> Message:
         return result
     done: Message = {"resultType": "complete", **result}
     done["_meta"] = {SERVER_KEY: _info(desk), **part(done, "_meta")}
-    if request.method in _CACHED and done["resultType"] == "complete":
+    if request.method in CACHED and done["resultType"] == "complete":
         done |= {"ttlMs": desk.script.ttl_ms, "cacheScope": desk.script.cache_scope}
     return done
 
@@ -150,7 +151,8 @@ def _discover(desk: Desk, _request: Request) -> Message:
     }
 
 
-def _listen(_desk: Desk, request: Request) -> Work:
+def listen(_desk: Desk, request: Request) -> Work:
+    """Acknowledge a subscription and keep it open."""
     wanted = part(request.params, "notifications")
     mark = {SUBSCRIPTION_KEY: request.id}
     yield Say(notification("notifications/subscriptions/acknowledged", notifications=wanted, _meta=mark))
@@ -281,4 +283,4 @@ _LEGACY: Mapping[str, Handler] = {
     "resources/subscribe": _subscribe,
     "resources/unsubscribe": _unsubscribe,
 }
-_MODERN: Mapping[str, Handler] = {**_SHARED, "server/discover": _discover, "subscriptions/listen": _listen}
+_MODERN: Mapping[str, Handler] = {**_SHARED, "server/discover": _discover, "subscriptions/listen": listen}

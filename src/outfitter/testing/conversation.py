@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeAlias
 
 from outfitter.testing.behaviour import answer, is_modern
 from outfitter.testing.exchange import (
@@ -20,6 +20,7 @@ from outfitter.testing.exchange import (
     Announce,
     Ask,
     Desk,
+    Fetch,
     Ledger,
     Listen,
     Message,
@@ -28,6 +29,7 @@ from outfitter.testing.exchange import (
     Request,
     Say,
     Step,
+    Steps,
     Until,
     notification,
     part,
@@ -41,6 +43,7 @@ _WANTED = {
     "notifications/prompts/list_changed": "promptsListChanged",
     "notifications/resources/list_changed": "resourcesListChanged",
 }
+Behaviour: TypeAlias = Callable[[Desk, Request], Steps]
 
 
 class Stream(Protocol):
@@ -81,6 +84,8 @@ class Host:
 
     script: Script
     crash: Callable[[Crash], NoReturn]
+    behaviour: Behaviour = answer
+    """What it answers; a script's own behaviour unless told otherwise."""
     ledger: Ledger = field(default_factory=Ledger)
     listeners: set[Listener] = field(default_factory=set[Listener])
     started: float = field(default_factory=lambda: asyncio.get_running_loop().time())
@@ -197,6 +202,11 @@ class Conversation:
         if id_ not in self._stubborn:
             task.cancel()
 
+    async def drain(self, seconds: float) -> None:
+        """Let what is being answered end, for a while."""
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=seconds)
+
     async def close(self) -> None:
         """Give everything up, because the client is gone."""
         self.host.dismiss(self._listener)
@@ -211,7 +221,7 @@ class Conversation:
             self.host.crash(fault)
         if isinstance(fault, Hang):
             await asyncio.Event().wait()
-        steps = answer(Desk(self.host.script, self.host.ledger, self.peer), request)
+        steps = self.host.behaviour(Desk(self.host.script, self.host.ledger, self.peer), request)
         try:
             step = next(steps)
             while True:
@@ -233,6 +243,8 @@ class Conversation:
                 await self._listen(Listener(stream, self.peer, wanted, request.id))
             case Until():
                 await self.host.wait_until(step)
+            case Fetch(job):
+                return await job()
         return {}
 
     async def _say(self, message: Message, stream: Stream, fault: RequestFault | None) -> None:

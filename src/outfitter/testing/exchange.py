@@ -7,7 +7,7 @@ An exchange is a generator of steps: it says what is to be sent, waited for or a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
@@ -31,6 +31,7 @@ NO_RESOURCE: Final = -32002
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
+NOT_RECORDED: Final = -32090
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,14 @@ class Until:
     listeners: int = 0
 
 
-Step: TypeAlias = Say | Pause | Ask | Announce | Listen | Until
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Have something done elsewhere; the message it ends in comes back into the exchange."""
+
+    job: Callable[[], Awaitable[Message]]
+
+
+Step: TypeAlias = Say | Pause | Ask | Announce | Listen | Until | Fetch
 Steps: TypeAlias = Generator[Step, Message, None]
 Work: TypeAlias = Generator[Step, Message, Message]
 """Steps that end in a result."""

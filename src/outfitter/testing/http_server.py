@@ -37,6 +37,12 @@ class HttpServing:
 
     port: int
     ledger: Ledger
+    host: Host
+
+    async def play(self, script: Script) -> None:
+        """Be another server from now on, and tell everyone who listens that the tools have changed."""
+        self.host.script = script
+        await self.host.announce("notifications/tools/list_changed", {})
 
     @property
     def url(self) -> str:
@@ -60,12 +66,13 @@ async def serve_http(script: Script | None = None, *, port: int = 0) -> AsyncGen
     played = script or Script()
     if any(isinstance(fault, Crash) for fault in played.faults):
         raise Invalid("a crash would end the test itself", hint="run python -m outfitter.testing.http_server")
-    async with _serving(Host(played, die), port) as serving:
+    async with serving_host(Host(played, die), port) as serving:
         yield serving
 
 
 @asynccontextmanager
-async def _serving(host: Host, port: int) -> AsyncGenerator[HttpServing]:
+async def serving_host(host: Host, port: int) -> AsyncGenerator[HttpServing]:
+    """Serve a host on loopback, at both endpoints, while the block runs."""
     front = Front(host)
     streamable, events = StreamableHttp(front), ServerSentEvents(front)
     app = web.Application(client_max_size=1 << 28, middlewares=[forgive_hanging_up])
@@ -74,7 +81,7 @@ async def _serving(host: Host, port: int) -> AsyncGenerator[HttpServing]:
     await runner.setup()
     try:
         await web.TCPSite(runner, _LOOPBACK, port).start()
-        yield HttpServing(runner.addresses[0][1], host.ledger)
+        yield HttpServing(runner.addresses[0][1], host.ledger, host)
     finally:
         front.close()
         await streamable.close()
@@ -84,7 +91,7 @@ async def _serving(host: Host, port: int) -> AsyncGenerator[HttpServing]:
 async def _run(script: Script, port: int, port_file: Path | None) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with _serving(Host(script, die), port) as serving:
+    async with serving_host(Host(script, die), port) as serving:
         _tell_port(serving.port, port_file)
         await stop.wait()
 

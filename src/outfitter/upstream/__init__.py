@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         stamp,
     )
     from outfitter.upstream.events import EventParser, ServerEvent
-    from outfitter.upstream.fetching import fetch_document
+    from outfitter.upstream.fetching import fetch_document, find_document
     from outfitter.upstream.guard import Guard
     from outfitter.upstream.http import HttpWire, open_http_wire
     from outfitter.upstream.http_client import AuthWanted, HttpClient, HttpLimits, StatusRefused
@@ -73,7 +73,7 @@ _FILES = {
         "stamp",
     ),
     "events": ("EventParser", "ServerEvent"),
-    "fetching": ("fetch_document",),
+    "fetching": ("fetch_document", "find_document"),
     "guard": ("Guard",),
     "http": ("HttpWire", "open_http_wire"),
     "http_client": ("AuthWanted", "HttpClient", "HttpLimits", "StatusRefused"),
@@ -155,6 +155,7 @@ __all__ = [
     "fetch_document",
     "fetch_each",
     "fetch_supply",
+    "find_document",
     "header_text",
     "inline_code_fault",
     "is_kept",

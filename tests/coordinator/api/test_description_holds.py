@@ -52,6 +52,7 @@ async def _fill(served: Served) -> dict[str, str]:
     run = (await served.must("/runs", {"agent_name": "a"})).json
     token = (await served.must("/tokens", {"role": "viewer"})).json["id"]
     good = {"mcp-servers": "context-store", "capabilities": "c", "agents": "a", "tokens": token}
+    good |= {"serverName": "local.outfitter/context-store", "version": "latest"}
     return good | {"runs": run["id"], "sessions": run["session_id"]}
 
 
@@ -67,7 +68,7 @@ def _filled(folder: Path) -> Generator[tuple[Served, dict[str, str]]]:
 def _tries(operation: Any, good: dict[str, str]) -> Iterator[Any]:  # noqa: ANN401 - Schemathesis' generic types
     """What is tried: what is described, with any name and with one that exists; and what is not described."""
     name = good.get(operation.path.split("/")[1], "")
-    named = {parameter.name: name for parameter in operation.path_parameters}
+    named = {parameter.name: good.get(parameter.name, name) for parameter in operation.path_parameters}
     yield operation.as_strategy(GenerationMode.POSITIVE)
     if named:
         yield operation.as_strategy(GenerationMode.POSITIVE, path_parameters=named)

@@ -69,7 +69,7 @@ class Api:
                 body = await read_body(headers, receive, route.most_bytes)
             elif route.method == "POST":
                 await refuse_body(receive)
-            asked = Asked(scope["method"], found.id, query, headers, who, found.prefix, agent, body)
+            asked = Asked(scope["method"], found.id, query, headers, who, found.prefix, agent, body, found.second)
             return await route.handle(self._office, asked)
         except Turned as turned:
             return turned.response()
@@ -100,7 +100,7 @@ class Api:
 
 def _check_name(route: Route[Any], name: str) -> None:
     """Nothing can have such a name; who wants to give it is told why."""
-    if name and _IDENT.fullmatch(name) is None:
+    if name and not route.names_anything and _IDENT.fullmatch(name) is None:
         if route.method == "PUT":
             check_agent_name(name, what="name")
         raise lost()

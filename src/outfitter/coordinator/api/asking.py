@@ -48,6 +48,8 @@ class Asked(msgspec.Struct, Generic[Q], frozen=True, gc=False):
     agent: str | None = None
     """The agent that a list is about: the one asked for, or the only one that the token may see."""
     body: bytes = b""
+    second: str = ""
+    """What else the path names; empty where it names one thing."""
 
     def __repr__(self) -> str:
         """Nothing of what was sent: it may hold a token or a credential."""

@@ -13,7 +13,7 @@ import anyio.to_thread
 import msgspec
 
 from outfitter.coordinator.api.answers import answer
-from outfitter.coordinator.api.models import CallList, CallShown, CallsQuery
+from outfitter.coordinator.api.models import CallList, CallShown, CallsQuery, CallsWanted
 from outfitter.coordinator.api.problems import Turned
 from outfitter.coordinator.api.routing import Answer, Route
 
@@ -30,13 +30,21 @@ _KEPT = ("arguments", "result")
 
 async def _list(office: Office, asked: Asked[CallsQuery]) -> Response:
     store, query = office.coordinator.audit, asked.query
-    last, since = _last(query.cursor), _moment(query.since)
+    last, wanted = _last(query.cursor), wanted_of(query, asked.agent)
     if store is None:
         return answer(CallList([]))
-    given = {"agent": asked.agent or "", "server": query.server, "tool": query.tool, "outcome": query.outcome}
-    wanted = {name: value for name, value in {**given, "since": since}.items() if value}
     async with office.reading:
         return answer(await anyio.to_thread.run_sync(_find, store, last, query, wanted))
+
+
+def wanted_of(query: CallsWanted, agent: str | None) -> dict[str, str]:
+    """What a query chooses calls by, as the audit is asked; Turned when a moment is none."""
+    given = {
+        "agent": agent or "", "server": query.server, "tool": query.tool, "decision": query.decision,
+        "outcome": query.outcome, "run": query.run, "since": _moment("since", query.since),
+        "until": _moment("until", query.until),
+    }  # fmt: skip
+    return {name: value for name, value in given.items() if value}
 
 
 def _find(store: AuditStore, last: int, query: CallsQuery, wanted: Mapping[str, str]) -> CallList:
@@ -58,7 +66,7 @@ def _last(cursor: str) -> int:
     return int(cursor or 0)
 
 
-def _moment(text: str) -> str:
+def _moment(name: str, text: str) -> str:
     """The moment in seconds, as the audit is asked for it; nothing when none is given."""
     if not text:
         return ""
@@ -66,7 +74,7 @@ def _moment(text: str) -> str:
         moment = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign that nobody quoted
         return repr((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        raise Turned(400, "bad_query", "'since' is no moment", hint="such as 2030-01-31T12:00:00Z") from None
+        raise Turned(400, "bad_query", f"'{name}' is no moment", hint="such as 2030-01-31T12:00:00Z") from None
 
 
 ROUTES = (

@@ -75,6 +75,8 @@ class Definition(Struct, omit_defaults=True, kw_only=True):
     shareable: bool | UnsetType = UNSET
     sandbox: Literal["none", "isolated"] | UnsetType = UNSET
     fallback: Annotated[str, Meta(max_length=500)] | UnsetType = UNSET
+    pins: Literal["first_use", "approve", "off"] | UnsetType = UNSET
+    trusted: bool | UnsetType = UNSET
 
 
 class ServerDocument(Definition, forbid_unknown_fields=True, kw_only=True):
@@ -89,11 +91,21 @@ class ServerDocument(Definition, forbid_unknown_fields=True, kw_only=True):
     known_tools: list[str] | UnsetType = UNSET
 
 
+class OverrideDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What is said otherwise about one tool."""
+
+    title: str | None = None
+    description: str | None = None
+    defaults: dict[str, Any] = {}
+    hidden: list[str] = []
+
+
 class ServerUseDocument(Definition, forbid_unknown_fields=True, kw_only=True):
     """A server of the registry by `ref`, or one defined here."""
 
     ref: ServerName | UnsetType = UNSET
     headers: HeaderValues | UnsetType = UNSET
+    overrides: dict[str, OverrideDocument] | UnsetType = UNSET
 
 
 class RuleDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -104,6 +116,7 @@ class RuleDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_on
     server: str = "*"
     arguments: dict[str, Any] = {}
     reason: str = ""
+    unless_read_only: bool = False
 
 
 class CapabilityDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -138,7 +151,15 @@ class AgentDocument(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_o
     capabilities: list[str] = []
     servers: dict[str, ServerUseDocument] = field(default_factory=dict[str, ServerUseDocument], name="mcpServers")
     rules: list[RuleDocument] = []
-    budgets: dict[str, float] = {}
+    budgets: Annotated[
+        dict[str, Any],
+        Meta(description="`calls_per_day`, `tokens_per_run`, …, `repeats`; `per_server` and `per_tool` hold the same."),
+    ] = {}
+    tool_search: Any = UNSET
+    result_limit: Annotated[int, Meta(ge=1024)] | UnsetType | None = UNSET
+    client_approvals: Annotated[
+        bool, Meta(description="Whether the person at its client may approve calls that a rule asks about.")
+    ] = False
     executor: ExecutorDocument | None = None
 
 
@@ -181,3 +202,7 @@ class ExplanationDocument(Struct, kw_only=True):
     source: str
     servers: list[dict[str, Any]]
     notices: list[dict[str, Any]]
+    budgets: dict[str, Any]
+    tool_search: dict[str, Any]
+    result_limit: int | None
+    client_approvals: bool

@@ -335,14 +335,24 @@ class SessionsQuery(Paged, frozen=True, forbid_unknown_fields=True, kw_only=True
     state: StateName | UnsetType = UNSET
 
 
-class CallsQuery(Paged, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which calls."""
+class CallsWanted(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What chooses calls."""
 
     agent: Word = ""
     server: Word = ""
     tool: Word = ""
+    decision: Word = ""
     outcome: Word = ""
+    run: Annotated[str, Meta(max_length=200, pattern=_PRINTABLE, description="The id of a run.")] = ""
     since: Annotated[str, Meta(max_length=40, description="A moment in ISO 8601; calls that began then or later.")] = ""
+    until: Annotated[str, Meta(max_length=40, description="A moment in ISO 8601; calls that began before it.")] = ""
+
+
+class CallsQuery(CallsWanted, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which calls."""
+
+    cursor: Cursor = ""
+    limit: Limit = LIMIT
     order: Literal["oldest", "newest"] = "oldest"
 
 

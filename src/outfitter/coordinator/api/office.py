@@ -15,6 +15,7 @@ from outfitter.coordinator.access.access import Access
 from outfitter.coordinator.access.identity import Identity
 from outfitter.coordinator.access.roles import Action
 from outfitter.coordinator.coordinator import Coordinator
+from outfitter.coordinator.probing import Probe, nobody_probes
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -63,6 +64,8 @@ class Office:
     """Where the gateway is, such as ``https://tools.example``; empty: where the API was asked."""
     pass_on: PassOn | None = None
     """Where there are several processes: who has another one answer."""
+    probe: Probe = nobody_probes
+    """Connects a server, to see whether it answers."""
     closing: anyio.Event = field(default_factory=anyio.Event)
     """Set when the service ends: streams end too."""
     free: frozenset[Action] = frozenset()

@@ -22,6 +22,7 @@ Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{name}"
 _ALWAYS = (400, 421, 431, 500, 503)
 _NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$", "maxLength": 128}
+_FOREIGN = {"type": "string", "pattern": "^[A-Za-z0-9._/-]*[A-Za-z0-9_-]$", "maxLength": 200}
 _TEXT = {"type": "string"}
 _ABOUT = (
     "The registry of MCP servers, capabilities and agents; what each agent gets; runs, sessions and recorded calls. "
@@ -85,8 +86,8 @@ def _operation_id(route: Route[Any]) -> str:
 
 
 def _parameters(route: Route[Any], known: Mapping[str, Schema], components: Mapping[str, Schema]) -> Iterator[Schema]:
-    if route.names:
-        yield {"name": route.names, "in": "path", "required": True, "schema": _NAME}
+    for name in route.names:
+        yield {"name": name, "in": "path", "required": True, "schema": _FOREIGN if route.names_anything else _NAME}
     query = components[route.query.__name__] if "$ref" in known[repr(route.query)] else known[repr(route.query)]
     for name, schema in query.get("properties", {}).items():
         yield {"name": name, "in": "query", "required": False, "schema": schema}

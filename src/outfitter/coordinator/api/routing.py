@@ -1,7 +1,7 @@
 """One route: which request it answers, who may ask, what goes in and comes out.
 
-A path names at most one thing, in its second place. The name is unquoted after the path is taken apart, so that a
-quoted slash stays part of it.
+A path names one thing in its second place, or nothing; those of the official registry API, which is not ours, may name
+more, further on. Names are unquoted after the path is taken apart, so that a quoted slash stays part of one.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ class Route(Generic[Q]):
     """How long a body may be."""
     problems: tuple[int, ...] = ()
     """Refusals besides those that every route of its kind has."""
+    names_anything: bool = False
+    """Whether the path may name what no entry is called; the handler looks."""
 
     @property
-    def names(self) -> str:
-        """What the path calls the thing that it names; empty when it names nothing."""
-        return self.path.partition("{")[2].partition("}")[0]
+    def names(self) -> tuple[str, ...]:
+        """What the path calls the things that it names."""
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
 
 
 Methods = Mapping[str, Route[Any]]
@@ -76,12 +78,13 @@ class Found:
     methods: Methods
     id: str
     prefix: str
+    second: str = ""
 
 
 class Table:
     """Routes by path."""
 
-    __slots__ = ("_paths",)
+    __slots__ = ("_deep", "_paths")
 
     def __init__(self, routes: Iterable[Route[Any]]) -> None:
         """Sort them by the shape of their path."""
@@ -89,6 +92,7 @@ class Table:
         for route in routes:
             shape = tuple("" if part.startswith("{") else part for part in route.path[1:].split("/"))
             self._paths.setdefault(shape, {})[route.method] = route
+        self._deep = [shape for shape in self._paths if shape[1:2] not in {(), ("",)}]
 
     def find(self, raw: bytes) -> Found:
         """What the path of a request leads to; Turned when that is nothing."""
@@ -102,9 +106,21 @@ class Table:
         except ValueError:
             raise lost() from None
         methods = self._paths.get((first, "", *rest[1:]) if rest else (first,))
-        if methods is None or (rest and not rest[0]):
+        if methods is None:
+            return self._find_deep((first, *rest), prefix)
+        if rest and not rest[0]:
             raise lost()
         return Found(methods, rest[0] if rest else "", prefix)
+
+    def _find_deep(self, parts: tuple[str, ...], prefix: str) -> Found:
+        for shape in self._deep:
+            if len(shape) == len(parts) and all(
+                part and want in {"", part} for want, part in zip(shape, parts, strict=True)
+            ):
+                names = [part for want, part in zip(shape, parts, strict=True) if not want]
+                first, second = (*names, "", "")[:2]
+                return Found(self._paths[shape], first, prefix, second)
+        raise lost()
 
 
 def lost() -> Turned:

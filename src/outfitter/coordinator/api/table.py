@@ -4,22 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from outfitter.coordinator.api import agents, calls, entries, events, pages, runners, runs, tokens
+from outfitter.coordinator.api import (
+    agents,
+    calls,
+    entries,
+    events,
+    importing,
+    looking,
+    pages,
+    probing,
+    published,
+    runners,
+    runs,
+    tokens,
+)
 from outfitter.coordinator.api.documents import AgentDocument, CapabilityDocument, ServerDocument
 from outfitter.coordinator.api.routing import Route
 
 ROUTES: tuple[Route[Any], ...] = (
     *entries.routes_of("mcp-servers", ServerDocument),
     entries.APPROVE,
+    *probing.ROUTES,
     *entries.routes_of("capabilities", CapabilityDocument),
     *entries.routes_of("agents", AgentDocument),
     entries.APPROVE_EXECUTOR,
     entries.CHANGES,
     *agents.ROUTES,
+    *importing.ROUTES,
     *runs.ROUTES,
     *runners.ROUTES,
     *calls.ROUTES,
+    *looking.ROUTES,
     *events.ROUTES,
     *tokens.ROUTES,
     *pages.ROUTES,
+    *published.ROUTES,
 )

@@ -26,7 +26,12 @@ async def capabilities(page: Page) -> Response:
 
 async def server(page: Page) -> Response:
     """One server."""
-    return await _one(page, "/mcp-servers", "server.html", "outfitter servers show")
+    return await show_server(page)
+
+
+async def show_server(page: Page, probed: dict[str, Any] | None = None) -> Response:
+    """One server; with how it answered, if it was tried just now."""
+    return await _one(page, "/mcp-servers", "server.html", "outfitter servers show", probed=probed)
 
 
 async def capability(page: Page) -> Response:
@@ -40,7 +45,7 @@ async def _list(page: Page, path: str, template: str, command: str) -> Response:
     return page.render(template, command=command, items=found["items"], following=found["next_cursor"], asked=asked)
 
 
-async def _one(page: Page, path: str, template: str, command: str) -> Response:
+async def _one(page: Page, path: str, template: str, command: str, **more: Any) -> Response:  # noqa: ANN401 - what the template shows
     name = page.names["name"]
     place = f"{path}/{path_part(name)}"
     record: dict[str, Any] = await page.api.get(place, detail=True)
@@ -48,5 +53,5 @@ async def _one(page: Page, path: str, template: str, command: str) -> Response:
     history = await page.api.get(f"{place}/history", limit=20)
     return page.render(
         template, command=f"{command} {name}", record=record, document=record["document"], name=name,
-        users=users["items"], history=history["items"],
+        users=users["items"], history=history["items"], **more,
     )  # fmt: skip

@@ -1,14 +1,13 @@
-"""Home: what there is, how it goes, and what needs somebody's attention."""
+"""Home: what there is, how it goes, and what needs somebody's attention. The page follows what happens."""
 
 from __future__ import annotations
 
-import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from outfitter.dashboard.charts import chart_of
 from outfitter.errors import Forbidden
 from outfitter.telemetry import UpstreamFigures, read_upstreams
 
@@ -17,57 +16,55 @@ if TYPE_CHECKING:
 
     from outfitter.dashboard.page import Page
 
-_MINUTES = 30
-_MOST_CALLS = 200
-_GOOD = "done"
-_HALF, _MOST = 0.5, 0.95
+_NOW_MINUTES = 5
+_MOST_SHOWN = 12
+_WORST = ("needs_auth", "down", "degraded", "starting", "ready", "configured")
+"""Of several connections to one server, which state is told."""
+_UNUSED = "not in use"
+_WORDS = {"not_approved": "not approved", "unresolved": "no value", "unused": "unused"}
+_PLACES = {"mcp-servers": "servers", "capabilities": "capabilities", "agents": "agents"}
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
-    """The calls of the last minutes in figures."""
+class Attention:
+    """Something that waits for somebody: which page, and why."""
 
-    calls: int
-    errors: int
-    p50: float | None
-    p95: float | None
-    by_minute: tuple[int, ...]
-    by_agent: tuple[tuple[str, int], ...]
-    is_part: bool
-    """Whether there were more calls than were looked at."""
-
-    @property
-    def error_share(self) -> str:
-        """How many of a hundred went wrong."""
-        return f"{100 * self.errors / self.calls:.1f} %" if self.calls else "–"
+    kind: str
+    name: str
+    word: str
+    why: str
+    tone: str = "warn"
 
 
 async def show(page: Page) -> Response:
     """The first page."""
-    servers = await page.api.get("/mcp-servers", limit=_MOST_CALLS)
-    agents = await page.api.get("/agents", limit=_MOST_CALLS)
-    calls = await _calls(page)
+    overview = await page.api.get("/overview")
+    traffic = await _traffic(page)
     upstreams = await upstreams_of(page)
     runs = await page.api.get("/runs", limit=8)
     changes = await page.api.get("/changes", limit=8)
+    attention = [*_failing(upstreams), *_notes(overview["notes"])]
     return page.render(
-        "home.html",
+        "home_live.html" if page.is_part else "home.html",
         command="outfitter status",
-        servers=servers["items"],
-        agents=agents["items"],
-        traffic=None if calls is None else traffic_of(calls["items"], time.time(), is_part=bool(calls["next_cursor"])),
+        counts=overview["counts"],
+        traffic=traffic,
+        chart=None if traffic is None else chart_of(traffic["pieces"]),
+        per_minute=None if traffic is None else _per_minute(traffic["pieces"]),
+        error_share=None if traffic is None else _share(traffic["total"]),
+        states=_states(upstreams, overview["counts"]["mcp-servers"]),
+        attention=attention[:_MOST_SHOWN],
+        waiting=len(attention) - len(overview["notes"]) + overview["waiting"],
+        upstreams=upstreams,
         runs=runs["items"],
         changes=changes["items"],
-        upstreams=upstreams,
-        attention=_attention(servers["items"], agents["items"], upstreams),
     )
 
 
-async def _calls(page: Page) -> dict[str, Any] | None:
-    """The newest calls; None for somebody who may not see calls."""
-    since = datetime.fromtimestamp(time.time() - _MINUTES * 60, UTC).isoformat()
+async def _traffic(page: Page) -> dict[str, Any] | None:
+    """The calls of the last half hour by the minute; None for somebody who may not see calls."""
     try:
-        return await page.api.get("/calls", order="newest", limit=_MOST_CALLS, since=since)
+        return await page.api.get("/call-figures", pieces=30)
     except Forbidden:
         return None
 
@@ -81,36 +78,55 @@ async def upstreams_of(page: Page) -> dict[str, UpstreamFigures]:
     return read_upstreams(answer.content.decode())
 
 
-def traffic_of(calls: Sequence[Mapping[str, Any]], now: float, *, is_part: bool = False) -> Traffic:
-    """These calls in figures, the minutes oldest first."""
-    times = sorted(call["duration"] for call in calls)
-    minutes: dict[int, int] = defaultdict(int)
-    for call in calls:
-        minutes[min(_MINUTES - 1, int((now - call["started_at"]) // 60))] += 1
-    return Traffic(
-        calls=len(calls),
-        errors=sum(call["outcome"] != _GOOD for call in calls),
-        p50=times[int(len(times) * _HALF)] if times else None,
-        p95=times[int(len(times) * _MOST)] if times else None,
-        by_minute=tuple(minutes[place] for place in reversed(range(_MINUTES))),
-        by_agent=tuple(Counter(call["agent"] for call in calls).most_common(6)),
-        is_part=is_part,
-    )
+def _per_minute(pieces: Sequence[Mapping[str, Any]]) -> str:
+    """Calls a minute, over the last few."""
+    return f"{sum(one['calls'] for one in pieces[-_NOW_MINUTES:]) / _NOW_MINUTES:.1f}"
 
 
-def _attention(
-    servers: Sequence[Mapping[str, Any]],
-    agents: Sequence[Mapping[str, Any]],
-    upstreams: Mapping[str, UpstreamFigures],
-) -> list[tuple[str, str, str]]:
-    """What waits for somebody: kind of page, name, why."""
-    known = {one["id"] for one in servers}
-    found = [
-        ("servers", name, f"it has been out of use for {one.out_for:.0f} s")
-        for name, one in upstreams.items()
-        if one.out_for is not None and name in known
-    ]
-    found += [("servers", one["id"], "its program waits for approval") for one in servers if one["approved"] is False]
-    found += [("agents", one["id"], "its executor waits for approval") for one in agents if one["approved"] is False]
-    found += [("servers", one["id"], "no agent uses it") for one in servers if not one["users"]]
+def _share(total: Mapping[str, Any]) -> str:
+    """How many of a hundred went wrong."""
+    return f"{100 * total['errors'] / total['calls']:.1f} %" if total["calls"] else "–"
+
+
+def state_of(figures: UpstreamFigures) -> str:
+    """The state of a server: of several connections the worst."""
+    found = [state for state in _WORST if figures.states.get(state)]
+    if figures.out_for is not None and (not found or found[0] != "needs_auth"):
+        return "down"
+    return found[0] if found else next(iter(figures.states), _UNUSED)
+
+
+def _states(upstreams: Mapping[str, UpstreamFigures], servers: int) -> list[tuple[str, int]]:
+    """How many servers are in each state, the worst first."""
+    counts = Counter(state_of(one) for one in upstreams.values())
+    rest = servers - sum(counts.values())
+    if rest > 0:
+        counts[_UNUSED] += rest
+    order = {state: place for place, state in enumerate(_WORST)}
+    return sorted(counts.items(), key=lambda one: order.get(one[0], len(order)))
+
+
+def _failing(upstreams: Mapping[str, UpstreamFigures]) -> list[Attention]:
+    """Servers that cannot be used now."""
+    found: list[Attention] = []
+    for name, one in upstreams.items():
+        state = state_of(one)
+        if state == "needs_auth":
+            found.append(Attention("servers", name, "needs auth", "it wants other credentials"))
+        elif state == "down":
+            since = "" if one.out_for is None else f"out of use for {one.out_for:.0f} s"
+            again = "" if one.next_try is None else f"tried again in {one.next_try:.0f} s"
+            why = ", ".join(part for part in (since, again) if part) or "it does not answer"
+            found.append(Attention("servers", name, "down", why, "bad"))
     return found
+
+
+def _notes(notes: Sequence[Mapping[str, Any]]) -> list[Attention]:
+    return [
+        Attention(_PLACES[one["kind"]], one["id"], _WORDS.get(one["code"], "problem"), one["detail"], _tone(one))
+        for one in notes
+    ]
+
+
+def _tone(note: Mapping[str, Any]) -> str:
+    return "quiet" if note["code"] == "unused" else "warn" if note["code"] in _WORDS else "bad"

@@ -1,19 +1,23 @@
-"""Runs: start one, see how it goes with what it tells, the sessions around it, and stop it."""
+"""Runs: start one with headers of its own, see how it goes as it goes, the sessions around it, and stop it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from outfitter.dashboard.form_values import Document, part_of, refuse
 from outfitter.dashboard.looks import path_part
-from outfitter.errors import Forbidden, NotFound, OutfitterError
+from outfitter.dashboard.run_form import RunServer, request_of, servers_of
+from outfitter.errors import Forbidden, Invalid, NotFound, OutfitterError
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from outfitter.dashboard.page import Page
 
-_PAGE, _MOST_AGENTS, _MOST_SESSIONS = 50, 500, 100
+_PAGE, _MOST_AGENTS, _MOST_SESSIONS, _MOST_EVENTS = 50, 500, 100, 200
 _UNTOLD = {"agent": "", "prompt": ""}
+_ENDED = ("done", "failed", "stopped", "lost")
 
 
 async def show_all(page: Page) -> Response:
@@ -23,35 +27,61 @@ async def show_all(page: Page) -> Response:
 
 async def start(page: Page) -> Response:
     """Start a run; what is wrong is said beside what was asked."""
-    form = await page.form()
-    document = {"agent_name": form.get("agent", ""), "prompt": form.get("prompt", "")}
+    form = {**_UNTOLD, **await page.form()}
+    problems: list[Invalid] = []
     try:
+        document = request_of(form, await _servers(page, form["agent"], form), problems)
+        refuse(problems)
         run = await page.api.send("POST", "/runs", document)
     except OutfitterError as error:
-        return await _show(page, {**_UNTOLD, **form}, error)
+        return await _show(page, form, error)
     return page.go(f"/ui/runs/{path_part(run['id'])}")
 
 
-async def _show(page: Page, form: dict[str, str], error: OutfitterError | None = None) -> Response:
+async def _show(page: Page, form: Mapping[str, str], error: OutfitterError | None = None) -> Response:
     state, cursor = page.asked("state"), page.asked("cursor")
     found = await page.api.get("/runs", limit=_PAGE, state=state or None, cursor=cursor or None)
+    following = found["next_cursor"]
+    values: dict[str, Any] = {"items": found["items"], "following": following, "state": state, "cursor": cursor}
+    if page.is_part:
+        return page.render("runs_live.html", **values)
     agents = await page.api.get("/agents", limit=_MOST_AGENTS)
     runners = await page.api.get("/runners")
+    try:
+        servers = await _servers(page, form["agent"], form)
+    except OutfitterError as refused:
+        servers, error = [], error or refused
+    command = f"outfitter runs start {form['agent']} --prompt TEXT" if form["agent"] else "outfitter runs list"
     return page.render(
-        "runs.html", status=200 if error is None else 422, command="outfitter runs list", items=found["items"],
-        following=found["next_cursor"], agents=[one["id"] for one in agents["items"]], runners=runners["items"],
-        state=state, form=form, error=error,
+        "runs.html", status=200 if error is None else 422, command=command,
+        agents=[one["id"] for one in agents["items"]], runners=runners["items"], form=form, error=error,
+        servers=servers, **values,
     )  # fmt: skip
 
 
+async def _servers(page: Page, agent: str, sent: Mapping[str, str]) -> list[RunServer]:
+    """What a run of this agent may be given; nothing as long as none is chosen."""
+    if not agent:
+        return []
+    plan = await page.api.get(f"/agents/{path_part(agent)}", explain=True)
+    schemas: dict[str, Document] = {}
+    for ref in {one["ref"] for one in plan["servers"] if one["ref"]}:
+        record = await page.api.get(f"/mcp-servers/{path_part(ref)}", detail=True)
+        schemas[ref] = part_of(record["document"], "header_schema")
+    return servers_of(plan, schemas, sent)
+
+
 async def show_one(page: Page) -> Response:
-    """One run with its events and the sessions around its own."""
+    """One run with its events and the sessions around its own; it follows what happens."""
     run_id = page.names["id"]
     place = f"/runs/{path_part(run_id)}"
     run: dict[str, Any] = await page.api.get(place)
-    events = await page.api.get(f"{place}/events", limit=200)
-    tree = await _tree(page, run["session_id"])
-    return page.render("run.html", command=f"outfitter runs show {run_id}", run=run, events=events["events"], tree=tree)
+    events = await page.api.get(f"{place}/events", limit=_MOST_EVENTS, order="newest")
+    told = sorted(events["events"], key=lambda event: event["seq"])
+    return page.render(
+        "run_live.html" if page.is_part else "run.html", command=f"outfitter runs events {run_id}", run=run,
+        events=told, most=_MOST_EVENTS, tree=await _tree(page, run["session_id"]), is_ended=run["state"] in _ENDED,
+    )  # fmt: skip
 
 
 async def _tree(page: Page, session_id: str) -> list[tuple[int, dict[str, Any]]]:

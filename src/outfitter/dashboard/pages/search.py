@@ -1,4 +1,4 @@
-"""What the search box finds as one types: pages, servers, capabilities and agents by name."""
+"""What the search box finds: pages, servers, capabilities, agents and tools by name, as JSON while one types."""
 
 from __future__ import annotations
 
@@ -13,20 +13,34 @@ if TYPE_CHECKING:
 
     from outfitter.dashboard.page import Page
 
-_EACH = 8
+_EACH, _EACH_ON_PAGE = 8, 50
 _PAGES = ("Home", "Servers", "Capabilities", "Agents", "Calls", "Runs", "Playground", "Access")
 _KINDS = (("servers", "/mcp-servers"), ("capabilities", "/capabilities"), ("agents", "/agents"))
 
 
 async def find(page: Page) -> Response:
-    """The first few of each kind, as JSON."""
+    """The first few of each kind: as JSON for the box, as a page for whoever has no script."""
     asked = page.asked("q").strip()
+    is_box = "application/json" in page.request.headers.get("accept", "")
+    found = await _find(page, asked, _EACH if is_box else _EACH_ON_PAGE)
+    if is_box:
+        return JSONResponse(found)
+    return page.render("search.html", command="outfitter servers list", asked=asked, found=found)
+
+
+async def _find(page: Page, asked: str, limit: int) -> list[dict[str, str]]:
     found = [
         {"kind": "page", "name": name, "at": "/ui/" if name == "Home" else f"/ui/{name.lower()}"}
         for name in _PAGES
         if asked.lower() in name.lower()
     ]
     for kind, path in _KINDS:
-        items = (await page.api.get(path, q=asked or None, limit=_EACH))["items"]
+        items = (await page.api.get(path, q=asked or None, limit=limit))["items"]
         found += [{"kind": kind, "name": one["id"], "at": f"/ui/{kind}/{path_part(one['id'])}"} for one in items]
-    return JSONResponse(found)
+    if not asked:
+        return found
+    tools = (await page.api.get("/known-tools", q=asked, limit=limit))["items"]
+    return found + [
+        {"kind": "tool", "name": one["tool"], "of": one["server"], "at": f"/ui/servers/{path_part(one['server'])}"}
+        for one in tools
+    ]

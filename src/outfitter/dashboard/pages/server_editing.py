@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 from outfitter.dashboard.form_values import refuse
 from outfitter.dashboard.looks import path_part
 from outfitter.dashboard.page import number_in
-from outfitter.dashboard.server_form import FLAGS, TYPES, HeaderRow, document_of, fields_of, rows_of
+from outfitter.dashboard.server_form import (
+    FLAGS,
+    PINS,
+    SIGN_INS,
+    TYPES,
+    HeaderRow,
+    VariableRow,
+    document_of,
+    fields_of,
+    rows_of,
+    variables_of,
+)
 from outfitter.errors import Invalid, OutfitterError
 
 if TYPE_CHECKING:
@@ -96,4 +107,5 @@ def _form(
     return page.render(
         "server_form.html", status=200 if error is None else 422, command=command, title=title, version=version,
         fields=fields_of(document), rows=rows_of(document), empty=HeaderRow(), types=TYPES, flags=FLAGS, error=error,
+        variables=variables_of(document), no_variable=VariableRow(), sign_ins=SIGN_INS, pins=PINS,
     )  # fmt: skip

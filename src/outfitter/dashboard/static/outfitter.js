@@ -1,4 +1,4 @@
-// What pages do beyond links and forms: search as one types, copying, and hearing of what happens.
+// What pages do beyond links and forms: search as one types, copying, fields that help.
 
 const box = document.getElementById("search");
 const found = document.getElementById("found");
@@ -12,6 +12,12 @@ function show(items) {
       kind.className = "chip";
       kind.textContent = item.kind;
       link.append(kind, " ", item.name);
+      if (item.of) {
+        const of = document.createElement("span");
+        of.className = "note";
+        of.textContent = ` ${item.of}`;
+        link.append(of);
+      }
       const row = document.createElement("li");
       row.append(link);
       return row;
@@ -23,7 +29,7 @@ function show(items) {
 let asked = 0;
 async function search() {
   const turn = ++asked;
-  const answer = await fetch(`/ui/search?q=${encodeURIComponent(box.value)}`);
+  const answer = await fetch(`/ui/search?q=${encodeURIComponent(box.value)}`, { headers: { accept: "application/json" } });
   if (answer.ok && turn === asked) show(await answer.json());
 }
 
@@ -77,7 +83,7 @@ for (const button of document.querySelectorAll("[data-add]")) {
   const rows = document.getElementById(button.dataset.add);
   let number = rows.children.length;
   button.addEventListener("click", () => {
-    const row = document.getElementById("row").content.firstElementChild.cloneNode(true);
+    const row = document.getElementById(button.dataset.template ?? "row").content.firstElementChild.cloneNode(true);
     for (const field of row.querySelectorAll("[name]")) field.name = field.name.replace("NUMBER", number);
     number += 1;
     rows.append(row);
@@ -238,16 +244,18 @@ class SchemaForm extends HTMLElement {
 }
 customElements.define("schema-form", SchemaForm);
 
-// A page about runs is loaded again when the run it shows has told something.
-const told = document.querySelector("[data-run]");
-if (told) {
-  let timer = 0;
-  const heard = (event) => {
-    if (event.data.includes(told.dataset.run)) {
-      clearTimeout(timer);
-      timer = setTimeout(() => location.reload(), 300);
-    }
+// What should be JSON is looked at as it is typed.
+for (const field of document.querySelectorAll("[data-json]")) {
+  const note = document.createElement("span");
+  note.className = "note bad";
+  note.setAttribute("role", "status");
+  field.after(note);
+  const look = () => {
+    let fault = "";
+    try { if (field.value.trim()) JSON.parse(field.value); } catch (error) { fault = `This is no JSON: ${error.message}`; }
+    field.setCustomValidity(fault);
+    note.textContent = fault;
   };
-  const source = new EventSource("/ui/live");
-  for (const kind of ["message", "run.event", "run.begun", "run.ended", "run.moved"]) source.addEventListener(kind, heard);
+  field.addEventListener("input", look);
+  look();
 }

@@ -5,8 +5,19 @@ reverse and tells what the program cannot do. Nothing is started, fetched or ope
 """
 
 from outfitter.formats.clients.clients import read_client, write_client
+from outfitter.formats.clients.credentials import find_credentials, is_sensitive, mask_marked
 from outfitter.formats.clients.dialects import Client
 from outfitter.formats.clients.guess import guess_client
 from outfitter.formats.clients.values import ClientFile, ImportedServer
 
-__all__ = ["Client", "ClientFile", "ImportedServer", "guess_client", "read_client", "write_client"]
+__all__ = [
+    "Client",
+    "ClientFile",
+    "ImportedServer",
+    "find_credentials",
+    "guess_client",
+    "is_sensitive",
+    "mask_marked",
+    "read_client",
+    "write_client",
+]

@@ -91,6 +91,17 @@ def mask(text: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
+def mask_marked(text: str, dots: str) -> str:
+    """The text without what is a credential by its look alone, such as ``ghp_…``; names and disorder do not count."""
+    pieces: list[str] = []
+    end = 0
+    for find in sorted(_marked(text)):
+        if find.start >= end:
+            pieces += text[end : find.start], dots
+            end = find.end
+    return "".join([*pieces, text[end:]])
+
+
 def _named(text: str) -> Iterator[Find]:
     """What stands after ``name=``, ``name:`` or ``--name `` when the name says that it is a secret."""
     start = 0

@@ -8,6 +8,7 @@ To uvicorn's protocol a call stands where its own request-response cycle stands.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
@@ -16,6 +17,7 @@ from typing import Any, Protocol, cast
 import anyio
 import msgspec
 
+from outfitter.errors import StorageUnavailable
 from outfitter.gateway.fast.envelopes import Result, read_answer, read_result, size_of_result, write_answer
 from outfitter.gateway.fast.lane import Lane, Passage, Way
 from outfitter.gateway.fast.upstreams import Adopted, Upstream
@@ -26,6 +28,7 @@ from outfitter.upstream import Begun, Message
 
 MOST_COLLECTED = 16 * 1024 * 1024
 _HANDED_SECONDS = 0.05
+_log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -173,6 +176,7 @@ class FastCall:
         self._leave(now, is_good=True)
         lane = self.lane
         line = self._line(now, "tool_error" if result.has_failed else "done", size_of_result(ident, body))
+        self._charge(len(result.raw))
         lane.endings.add(self, ident, body, line, now, is_last=not lane.under_way)
         return True
 
@@ -194,6 +198,7 @@ class FastCall:
         elif self.piped is not None:
             answer = self.piped
         if answer is None:
+            self._take_back()
             self._host.hand_over(self, None)
         else:
             # It is still under way, and the full lane does not count again what was begun.
@@ -218,6 +223,7 @@ class FastCall:
             return
         now = time.monotonic()
         self._leave(now, is_good=False)
+        self._charge(0)
         self.lane.desk.recorder.record_plain([self._line(now, "cancelled", 0)])
         if self.upstream is not None:
             self.upstream.on_change = None
@@ -238,8 +244,30 @@ class FastCall:
         ticket.use.under_way -= 1
         ticket.connection.give_back(now, is_good=is_good)
 
+    def _charge(self, size: int) -> None:
+        """Count what the call has used, where that has a limit; its answer goes out all the same."""
+        meter = self.passage.ticket.meter
+        if meter is None:
+            return
+        try:
+            meter.charge(self.passage.measured[0] + size)
+        except StorageUnavailable as error:
+            _log.error("%d bytes of a call were not counted: %s", size, error)
+
+    def _take_back(self) -> None:
+        """Nothing was sent: the full lane counts it, if it gets there."""
+        meter = self.passage.ticket.meter
+        if meter is None:
+            return
+        try:
+            meter.take_back()
+        except StorageUnavailable as error:
+            _log.error("a call was counted twice: %s", error)
+
     def _line(self, now: float, outcome: Outcome, size: int) -> PlainLine:
         passage, duration = self.passage, now - self.started
-        bytes_in, digest = measure(passage.arguments)
+        bytes_in, digest = passage.measured
+        if not digest:
+            bytes_in, digest = measure(passage.arguments)
         lines = passage.ticket.lines_of(passage.principal)
         return lines.write(self.lane.call_id(), (time.time() - duration, duration), outcome, (bytes_in, size), digest)

@@ -24,14 +24,16 @@ from outfitter.gateway.fast.envelopes import Envelope, read_call
 from outfitter.gateway.fast.heads import Heads
 from outfitter.gateway.fast.tickets import UNUSUAL, Key, Ticket, TicketBook, modern_meta
 from outfitter.gateway.gate import Gate
+from outfitter.gateway.records import measure
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import Visit
-from outfitter.policy import Allow, judge
+from outfitter.policy import Allow, Meter, judge
 from outfitter.upstream import Era, Message
 
 _LONG_META = 2048
 _MOST_METAS = 1024
 _MOST_WAYS = 4096
+_UNMEASURED = (0, "")
 _SPREAD, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
@@ -71,6 +73,8 @@ class Passage(NamedTuple):
     envelope: Envelope
     arguments: dict[str, Any]
     ticket: Ticket
+    measured: tuple[int, str]
+    """Size and digest of the arguments, where they were needed to begin; nothing where they were not."""
 
 
 @dataclass(slots=True, eq=False)
@@ -135,21 +139,28 @@ class Lane:
         ticket = self.tickets.find(key, now) or self._ask_for(key, principal, visit, now)
         if ticket is None or (ticket.rules and not _allows(ticket, arguments)):
             return None
-        return Passage(principal, visit, envelope, arguments, ticket) if self._enter(ticket) else None
+        measured = self._enter(ticket, arguments)
+        return None if measured is None else Passage(principal, visit, envelope, arguments, ticket, measured)
 
-    def _enter(self, ticket: Ticket) -> bool:
-        """Count a call in, and borrow its link, when there is room for it and for its record."""
+    def _enter(self, ticket: Ticket, arguments: dict[str, Any]) -> tuple[int, str] | None:
+        """Count a call in, and borrow its link, when there is room for it, for its record and in its budgets."""
         use = ticket.use
         if use.under_way >= ticket.most or self.desk.turnstile.is_overloaded():
-            return False
+            return None
         try:
             self.desk.recorder.prepare()
         except StorageUnavailable:
-            return False
+            return None
         if not ticket.borrow():
-            return False
+            return None
+        measured = _UNMEASURED
+        if ticket.meter is not None:
+            measured = measure(arguments)
+            if not _spends(ticket.meter, measured[1]):
+                ticket.connection.give_back(0.0, is_good=False)
+                return None
         use.under_way += 1
-        return True
+        return measured
 
     def _ask_for(self, key: Key, principal: Principal, visit: Visit | None, now: float) -> Ticket | None:
         """A new ticket."""
@@ -191,6 +202,13 @@ class Lane:
         """Close every connection."""
         for home in self.tickets.homes.values():
             home.close()
+
+
+def _spends(meter: Meter, digest: str) -> bool:
+    try:
+        return meter.spend(digest) is None
+    except StorageUnavailable:
+        return False  # the full lane says so
 
 
 def _allows(ticket: Ticket, arguments: dict[str, Any]) -> bool:

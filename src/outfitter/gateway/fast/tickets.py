@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from outfitter.catalog import ToolRule
+from outfitter.catalog import ToolRule, rewrites
 from outfitter.errors import NotFound
 from outfitter.gateway import modern
 from outfitter.gateway.desk import Desk
@@ -25,7 +25,7 @@ from outfitter.gateway.limits import Use
 from outfitter.gateway.records import PlainLines
 from outfitter.gateway.views import Item, View
 from outfitter.gateway.visitors import Principal, Visitor
-from outfitter.policy import Allow
+from outfitter.policy import Allow, Meter
 from outfitter.resolution import PlannedServer
 from outfitter.upstream import Connection, Era, HttpWire, Link, Message, StdioWire, mirrored_parameters
 
@@ -58,6 +58,8 @@ class Ticket:
     """Where the agent's calls are counted."""
     most: int
     """How many there may be at a time."""
+    meter: Meter | None = None
+    """Where they are counted against budgets."""
     stamp: int = -1
     until: float = 0.0
     head: bytes = b""
@@ -147,7 +149,7 @@ class TicketBook:
     def _draw(self, view: View, shown: str, item: Item, visitor: Visitor, meta: Message) -> Ticket | None:
         link, counted = _link_of(item), self.desk.turnstile.use_of(view.seat.plan)
         # A call that changes lanes would be counted twice by the second.
-        if link is None or counted is None or _is_mirrored(item, visitor):
+        if link is None or counted is None or _is_mirrored(item, visitor) or rewrites(item.override):
             return None
         params: Message = {"name": item.name, "_meta": meta} if meta else {"name": item.name}
         asked = Forwarding(item.line, visitor, "tools/call", params).params_for(link)
@@ -161,6 +163,7 @@ class TicketBook:
         if planned.closed_by(item.name) or not (rules or isinstance(planned.decide(item.name, {}), Allow)):
             return None
         ticket = Ticket(shown, item, item.line.connection, link, link.session_id, rules, body, *counted)
+        ticket.meter = self.desk.governing.accounts.meter_of(view.seat, item.alias, item.name)
         return ticket if self._route(ticket, visitor, dressed[1]) else None
 
     def _route(self, ticket: Ticket, visitor: Visitor, headers: Mapping[str, str]) -> bool:

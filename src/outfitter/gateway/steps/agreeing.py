@@ -10,5 +10,5 @@ from outfitter.upstream import Message
 async def agree(asked: Asked, go_on: Next) -> Message:
     """Refuse a call whose ``Mcp-Param-…`` headers contradict it."""
     if asked.item is not None and asked.headers is not None:
-        modern.check_parameters(asked.item.entry.get("inputSchema"), asked.arguments, asked.headers)
+        modern.check_parameters(asked.item.shown.get("inputSchema"), asked.arguments, asked.headers)
     return await go_on(asked)

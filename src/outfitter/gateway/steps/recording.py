@@ -27,6 +27,10 @@ _REFUSED = frozenset({400, 429, 503})
 _TOLD: Mapping[str, Result] = {
     "denied": "denied",
     "approval_required": "denied",
+    "budget_exceeded": "refused",
+    "loop": "refused",
+    "approval_expired": "denied",
+    "pin_mismatch": "denied",
     "upstream_down": "unavailable",
     "needs_auth": "unavailable",
 }
@@ -97,14 +101,13 @@ class Recording:
 
     def _record(self, asked: Asked, found: _Found, began: float, took: float, trace: Trace | None) -> CallRecord:
         who, item, arguments = asked.visitor.principal, asked.item, asked.arguments
-        denied = asked.decision
         text = msgspec.json.encode(found.answer) if found.answer is not None else b""
         bytes_in, digest = measure(arguments)
         return CallRecord(
             call_id=asked.call_id, agent=who.agent, token_id=who.token_id, run_id=who.run_id,
             started_at=began, duration=took, outcome=found.outcome, code=found.code,
             shown=asked.name[:256], server=item.alias if item else asked.missing, tool=item.name if item else "",
-            decision="" if item is None else _word(asked), rule="" if denied is None else denied.reason,
+            decision="" if item is None else _word(asked), rule=_why(asked),
             bytes_in=bytes_in, bytes_out=len(text), digest=digest,
             trace_id=trace.trace_id if trace else asked.call_id,
             span_id=trace.span_id if trace else "", parent_id=trace.parent_id if trace else "",
@@ -142,6 +145,12 @@ def _word(asked: Asked) -> Any:  # noqa: ANN401 - one of the words of a record
     if asked.decision is None:
         return ""
     return "allow" if isinstance(asked.decision, Allow) else "deny" if isinstance(asked.decision, Deny) else "ask"
+
+
+def _why(asked: Asked) -> str:
+    """In the policy's words; with who has said what of it, where a person was asked."""
+    reason = "" if asked.decision is None else asked.decision.reason
+    return reason if asked.verdict is None else f"{reason} ({asked.verdict})"
 
 
 def _found_in(result: Message) -> _Found:

@@ -1,0 +1,66 @@
+"""The budgets of the gateway of one catalog: where they are counted, and by whom.
+
+What is counted is ``gateway.budgets``; the files are ``storage.ledger`` and ``storage.budgets``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from outfitter.app.news import read_news
+from outfitter.app.settings import Settings
+
+if TYPE_CHECKING:
+    from outfitter.gateway import LedgerAccounts
+    from outfitter.storage import BudgetBook
+
+_LOOK_SECONDS = 0.1
+
+
+def budgets_of(settings: Settings, *, keeps: bool = False) -> BudgetBook:
+    """The budgets of this catalog; another catalog's agents of the same name are others."""
+    from outfitter.storage import BudgetBook
+
+    catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
+    return BudgetBook.at(settings.state / "budgets" / f"{catalog}.ledger", keeps=keeps)
+
+
+def budgets_here(settings: Settings) -> BudgetBook:
+    """The budgets of the catalog that this machine's gateway serves; of that of the settings, if none runs."""
+    told = read_news(settings.state / "gateway.json") or {}
+    served = str(told.get("catalog") or "")
+    return budgets_of(replace(settings, catalog=Path(served)) if served else settings)
+
+
+@asynccontextmanager
+async def open_accounts(settings: Settings, *, is_alone: bool = False) -> AsyncGenerator[LedgerAccounts]:
+    """The accounts of a gateway, as long as the block lasts.
+
+    One that is alone keeps the ledger from call to call, and lets others have it when they want it.
+    """
+    import anyio
+
+    from outfitter.gateway import LedgerAccounts
+
+    book = budgets_of(settings, keeps=is_alone)
+    try:
+        async with anyio.create_task_group() as tasks:
+            if is_alone:
+                tasks.start_soon(_lend, book)
+            yield LedgerAccounts(book.ledger, book=book)
+            tasks.cancel_scope.cancel()
+    finally:
+        book.close()
+
+
+async def _lend(book: BudgetBook) -> None:
+    import anyio
+
+    while True:
+        await anyio.sleep(_LOOK_SECONDS)
+        book.ledger.breathe()

@@ -1,0 +1,134 @@
+"""The command that plays a recording back: as a server on stdin and stdout or on loopback, or as a list.
+
+Neighbour: ``record`` makes recordings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import click
+
+from outfitter.cli.console import json_option, print_json, print_table
+from outfitter.cli.pipes import lines_of_stdin, stop_when_told, write_all
+from outfitter.cli.record import header_option, read_headers, run_on_pipes
+
+if TYPE_CHECKING:
+    from outfitter.formats import Cassette, CassetteEntry
+    from outfitter.testing import LiveServer, Replayer
+
+Hear: TypeAlias = Callable[[str, str], None]
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--http", "port", type=click.IntRange(0, 65535), help="Serve on this port of loopback; 0 for a free one.")
+@click.option("--fallback", metavar="COMMAND|URL", help="Ask this server what was not recorded.")
+@click.option("--add", "adds", is_flag=True, help="Add what --fallback answers to the recording.")
+@header_option
+@click.option(
+    "--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Add a line of JSON for each request that was missed, repeated or asked elsewhere.",
+)  # fmt: skip
+@click.option("--list", "lists", is_flag=True, help="Say what is recorded, and serve nothing.")
+@json_option
+def replay_command(
+    file: Path, port: int | None, fallback: str | None, adds: bool, headers: tuple[str, ...], report: Path | None,
+    lists: bool, as_json: bool,
+) -> None:  # fmt: skip
+    r"""Be the MCP server that was recorded, in both protocol eras. Nothing is asked anywhere else.
+
+    A request is answered when its method and parameters were recorded; where the recording has a mask, any value
+    fits. The same request asked again gets the next recorded answer, and after the last one the last again. What was
+    not recorded is an error that names it and the nearest that was, and exit code 1 at the end.
+
+    \b
+    Examples:
+      outfitter replay time.jsonl
+      outfitter replay time.jsonl --http 0
+      outfitter replay time.jsonl --list
+      outfitter replay time.jsonl --fallback 'uvx mcp-server-time' --add
+    """
+    from outfitter.testing import fallback_server, load_cassette
+
+    if adds and fallback is None:
+        raise click.UsageError("--add says what to do with the answers of --fallback; give both")
+    if lists:
+        _list(load_cassette(file), as_json=as_json)
+        return
+    live = None if fallback is None else fallback_server(fallback, read_headers(headers))
+    hear = partial(_hear, report)
+    if port is None:
+        run_on_pipes(partial(_on_pipes, file, live, hear, adds))
+    else:
+        anyio.run(_on_http, file, live, hear, adds, port)
+
+
+async def _on_pipes(file: Path, live: LiveServer | None, hear: Hear, adds: bool, descriptor: int) -> None:
+    from outfitter.testing import open_replayer, replay_lines
+
+    async with open_replayer(file, hear, live, adds=adds) as replayer:
+        await replay_lines(replayer, lines_of_stdin(), partial(write_all, descriptor))
+    _end(replayer)
+
+
+async def _on_http(file: Path, live: LiveServer | None, hear: Hear, adds: bool, port: int) -> None:
+    from outfitter.testing import open_replayer, replay_http
+
+    async with open_replayer(file, hear, live, adds=adds) as replayer, replay_http(replayer, port) as url:
+        click.echo(f"Replaying {file} at {url}")
+        with anyio.CancelScope() as scope:
+            await stop_when_told(scope)
+    _end(replayer)
+
+
+def _hear(report: Path | None, event: str, request: str) -> None:
+    """Say it on stderr, and write it down."""
+    words = {
+        "missed": "not recorded",
+        "repeated": "asked more often than recorded, the last answer again",
+        "live": "not recorded, asked the live server",
+    }
+    click.echo(f"{words[event]}: {request}", err=True)
+    if report is not None:
+        with report.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"event": event, "request": request}, ensure_ascii=False) + "\n")
+
+
+def _end(replayer: Replayer) -> None:
+    counts, unused = replayer.counts, replayer.playback.unused()
+    told = ", ".join(f"{counts[event]} {event}" for event in ("answered", "repeated", "live", "missed"))
+    click.echo(f"Replayed: {told}; {unused} recorded and not asked for.", err=True)
+    if counts["missed"]:
+        raise SystemExit(1)
+
+
+def _list(cassette: Cassette, *, as_json: bool) -> None:
+    rows = [_row(entry) for entry in cassette.entries]
+    header = cassette.header
+    if as_json:
+        told = {"recorded": header.recorded, "server": header.server, "era": header.era, "cut": cassette.is_cut}
+        print_json({**told, "entries": rows})
+        return
+    click.echo(f"Recorded {header.recorded} from {header.server}, {header.era} era.")
+    if cassette.is_cut:
+        click.echo("The last line was cut off and is left out.")
+    columns = ("line", "request", "answer", "notices", "masked")
+    print_table([column.upper() for column in columns], [[str(row[column]) for column in columns] for row in rows])
+
+
+def _row(entry: CassetteEntry) -> dict[str, object]:
+    from outfitter.formats import Exchange
+    from outfitter.testing import entry_in_words
+
+    row: dict[str, object] = {"line": entry.line, "request": entry_in_words(entry)}
+    if not isinstance(entry, Exchange):
+        return {**row, "answer": "notice", "notices": 0, "masked": 0}
+    failed = entry.result is not None and entry.result.get("isError") is True
+    answer = "error" if entry.error is not None else "failed" if failed else "result"
+    return {**row, "answer": answer, "notices": len(entry.notices), "masked": len(entry.masked)}

@@ -1,0 +1,64 @@
+"""Is there anything left to spend? A call is counted before it is sent; what it has used is counted when it has ended.
+
+A call that the fast lane has begun was counted there. A budget that is used up is a result that the model can read.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import msgspec
+
+from outfitter.errors import StorageUnavailable
+from outfitter.gateway.asked import Asked, Next, told
+from outfitter.gateway.budgets import Accounts
+from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected
+from outfitter.gateway.records import measure
+from outfitter.policy import Meter, Refusal
+from outfitter.upstream import BEGUN, Message
+
+_log = logging.getLogger(__name__)
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Counts a call against the budgets of its agent."""
+
+    accounts: Accounts
+
+    async def __call__(self, asked: Asked, go_on: Next) -> Message:
+        """Refuse a call whose budget is used up; count what any other uses."""
+        if asked.item is None:
+            raise TypeError("a call is counted after its tool is found")
+        meter = self.accounts.meter_of(asked.view.seat, asked.item.alias, asked.item.name)
+        if meter is None:
+            return await go_on(asked)
+        size, digest = measure(asked.arguments)
+        refused = None if BEGUN.get() is not None else _spend(meter, digest)
+        if refused is not None:
+            self.accounts.note_refusal(asked.view.seat.agent, refused)
+            return told(f"'{asked.name}' was refused: {refused.text}", code=refused.code, **refused.data)
+        try:
+            result = await go_on(asked)
+            size += len(_encode(result))
+        finally:
+            _charge(meter, size)
+        return result
+
+
+def _spend(meter: Meter, digest: str) -> Refusal | None:
+    try:
+        return meter.spend(digest)
+    except StorageUnavailable as error:
+        data = {"code": "not_counted", "retryAfter": 1.0}
+        raise Rejected(error.message, rpc_code=UPSTREAM_UNAVAILABLE, status=503, data=data) from None
+
+
+def _charge(meter: Meter, size: int) -> None:
+    """The call has happened: one that cannot be counted is told in the log, and its answer goes out."""
+    try:
+        meter.charge(size)
+    except StorageUnavailable as error:
+        _log.error("%d bytes of a call were not counted: %s", size, error)

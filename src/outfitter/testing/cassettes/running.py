@@ -1,0 +1,119 @@
+"""What can be done with a live server and a cassette? Record the one, play the other, spoil the way between.
+
+The whole jobs that ``outfitter record``, ``replay`` and ``proxy`` do, over lines that the caller brings.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from outfitter.catalog import MCPServer
+from outfitter.errors import Invalid
+from outfitter.testing.cassettes.live import agent_server, command_server, url_server, words_of_headers
+from outfitter.testing.cassettes.masking import Masker, words_of_environment, words_of_text
+from outfitter.testing.cassettes.matching import Playback
+from outfitter.testing.cassettes.passage import Passage, Write
+from outfitter.testing.cassettes.recording import Recorder
+from outfitter.testing.cassettes.replaying import OnEvent, Replayer
+from outfitter.testing.cassettes.serving import host_of, open_fallback, serve_lines
+from outfitter.testing.cassettes.spoiling import Spoiler
+from outfitter.testing.cassettes.writing import CassetteFile, load_cassette
+from outfitter.testing.fault_rates import Dice
+
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class LiveServer:
+    """A server to talk to, how it may be named in a file, and what must never stand there."""
+
+    server: MCPServer
+    shown: str
+    words: frozenset[str] = field(repr=False)
+
+    def masker(self) -> Masker:
+        """What masks its secrets and those of this process."""
+        return Masker(self.words)
+
+
+def live_server(
+    *, command: Sequence[str] = (), url: str | None = None, agent: str | None = None,
+    headers: Mapping[str, str] = _NO_HEADERS, hidden: Sequence[str] = (),
+) -> LiveServer:  # fmt: skip
+    """The one server that is meant: a command, an address or an agent's endpoint; ``hidden`` names secret variables."""
+    if sum((bool(command), url is not None, agent is not None)) != 1:
+        raise Invalid("say which server is meant, and only one", hint="a command behind --, --url URL or --agent NAME")
+    if headers and url is None:
+        raise Invalid("headers are for a server at an address", hint="give --url too, or pass variables to the command")
+    words = words_of_environment(os.environ, hidden)
+    if url is not None:
+        words |= words_of_headers(headers, os.environ) | words_of_text(url)
+        return _shown(url_server(url, headers), url, words)
+    if agent is not None:
+        return _shown(agent_server(agent, sys.executable), f"agent {agent}", words)
+    typed = shlex.join(command)
+    return _shown(command_server(command), typed, words | words_of_text(typed))
+
+
+def fallback_server(text: str, headers: Mapping[str, str] = _NO_HEADERS) -> LiveServer:
+    """The same from one text: an address, or a command line."""
+    if text.startswith(("http://", "https://")):
+        return live_server(url=text, headers=headers)
+    return live_server(command=shlex.split(text), headers=headers)
+
+
+def _shown(server: MCPServer, text: str, words: set[str]) -> LiveServer:
+    return LiveServer(server, Masker(words).text(text), frozenset(words))
+
+
+async def record_lines(
+    live: LiveServer, out: Path, lines: AsyncIterator[bytes], write: Write, *, overwrite: bool = False
+) -> CassetteFile:
+    """Pass everything on between a client and the server, and keep it; the file that was written."""
+    file = CassetteFile(out, live.shown, overwrite=overwrite)
+    try:
+        await Passage(Recorder(file, live.masker()), write).serve(live.server, lines)
+    finally:
+        file.close()
+    return file
+
+
+async def proxy_lines(live: LiveServer, dice: Dice, lines: AsyncIterator[bytes], write: Write) -> None:
+    """Pass everything on but for what the dice spoil; they know what was done, however it ends."""
+    await Passage(Spoiler(dice), write).serve(live.server, lines)
+
+
+@asynccontextmanager
+async def open_replayer(
+    file: Path, on_event: OnEvent, fallback: LiveServer | None = None, *, adds: bool = False
+) -> AsyncGenerator[Replayer]:
+    """A cassette that is ready to answer, with a live server behind it if one is given."""
+    replayer = Replayer(Playback(load_cassette(file)), on_event=on_event)
+    if fallback is None:
+        yield replayer
+        return
+    async with open_fallback(fallback.server, add_to=file if adds else None, masker=fallback.masker()) as ask:
+        replayer.fallback = ask
+        yield replayer
+
+
+async def replay_lines(
+    replayer: Replayer, lines: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]
+) -> None:
+    """Be the recorded server for the client on these lines."""
+    await serve_lines(host_of(replayer), lines, write)
+
+
+@asynccontextmanager
+async def replay_http(replayer: Replayer, port: int = 0) -> AsyncGenerator[str]:
+    """Be the recorded server on loopback while the block lasts; its address."""
+    from outfitter.testing.http_server import serving_host
+
+    async with serving_host(host_of(replayer), port) as serving:
+        yield serving.url
