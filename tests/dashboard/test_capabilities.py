@@ -27,6 +27,7 @@ async def test_a_capability_is_made_changed_by_one_at_a_time_put_back_and_delete
         await one.page.fill("[name=text]", "Look it up\nfirst.")
         await one.page.check("[name=use-store]")
         await one.page.fill("[name=alias-store]", "facts")
+        await one.page.select_option("[name=only-store]", "1")
         await one.page.check("[name=tool-store][value=read]")
         await one.page.fill("[name='header-store-X-Namespace']", "team")
         await one.page.fill("[name='header-store-X-Key']", "hush-hush-0003")

@@ -13,6 +13,8 @@ PAGES = {
     "/ui/": ("Home", "Latest changes"),
     "/ui/servers": ("MCP servers", "X-Jira-Projects"),
     "/ui/servers/context-store": ("Context Store", "research-tools"),
+    "/ui/import": ("Import servers", "Claude"),
+    "/ui/agents/tester/edit": ("Edit tester", "Tools of github"),
     "/ui/capabilities": ("Capabilities", "research-tools"),
     "/ui/capabilities/research-tools": ("research-tools", "X-Context-Namespace"),
     "/ui/agents": ("Agents", "team-alpha-analyst"),

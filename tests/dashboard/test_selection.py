@@ -32,7 +32,8 @@ async def test_tools_are_chosen_by_search_many_at_once_and_a_new_search_keeps_th
     async with looking(_place(tmp_path)) as one:
         await one.sign_in()
         await one.go("/ui/agents/helper/edit")
-        assert await one.page.input_value("[name=tools-tracker]") == "board_*\n-*_old"
+        assert await one.page.input_value("[name=tools-tracker]") == "board_*"
+        assert await one.page.input_value("[name=without-tracker]") == "*_old"
         await one.page.fill("[data-find]", "ISSUE_1")
         assert await one.page.locator("[data-tool]:visible").count() == 10
         assert await one.page.locator(".server-row:visible").count() == 1
@@ -71,7 +72,9 @@ async def test_without_script_a_search_keeps_what_was_chosen_and_bounds_are_chec
         await page.get_by_role("button", name="Search", exact=True).last.click()
         assert await page.locator(".server-row:visible").count() == 1
         await page.check("[name=use-wiki]")
+        await page.select_option("[name=only-wiki]", "1")
         await page.check("[name=tool-wiki][value=page_22]")
+        await page.select_option("[name=only-mail]", "1", force=True)
         await page.fill("[name=budgets]", '{"calls_per_fortnight": 1}')
         await page.select_option("[name=search_mode]", "auto")
         await page.fill("[name=search_threshold]", "9000")
@@ -87,6 +90,6 @@ async def test_without_script_a_search_keeps_what_was_chosen_and_bounds_are_chec
         _, stored, _ = await one.up.api("GET", "/agents/helper/document")
         assert stored["mcpServers"]["tracker"]["tools"]["include"] == ["search", "board_*", "issue_05"]
         assert stored["mcpServers"]["wiki"]["tools"] == ["page_22"]
-        assert stored["mcpServers"]["mail"] == {"ref": "mail"}
+        assert stored["mcpServers"]["mail"] == {"ref": "mail", "tools": []}, "none is not all"
         assert stored["budgets"] == {"calls_per_hour": 7}
         assert (stored["tool_search"], stored["result_limit"]) == ({"mode": "auto", "threshold": 9000}, 65536)

@@ -204,7 +204,8 @@ async def test_a_client_that_asked_for_progress_hears_that_its_call_waits(tmp_pa
             await until(lambda: bool(heard))
             here.store.decide(ident, YES)
 
-        async def hear(progress: float, _total: float | None, message: str | None) -> None:
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            del total
             heard.append((progress, message))
 
         group.start_soon(decide)

@@ -76,32 +76,36 @@ def gateway(
 @pytest.mark.promise("G18")
 async def test_a_changed_tool_is_hidden_and_refused_in_words_until_somebody_approves_it(tmp_path: Path) -> None:
     book = PinBook.at(tmp_path / "pins.db")
-    async with serve_http(FIRST) as served, gateway(tmp_path, book, served.url) as running:
-        async with raw(running.address.url("keen", "x")) as keen, raw(running.address.url("few", "x")) as few:
-            assert await shown(keen) == set(NAMES)
-            assert await shown(few) == {"steady"}
-            assert "result" in await call(keen, "described")
+    async with (
+        serve_http(FIRST) as served,
+        gateway(tmp_path, book, served.url) as running,
+        raw(running.address.url("keen", "x")) as keen,
+        raw(running.address.url("few", "x")) as few,
+    ):
+        assert await shown(keen) == set(NAMES)
+        assert await shown(few) == {"steady"}
+        assert "result" in await call(keen, "described")
 
-            await served.play(THEN)
-            assert await until_shown(keen, lambda names: names != set(NAMES)) == {"steady"}
-            whys = {pin.name: pin.why for pin in book.pins("keen.x") if pin.state == "pending" and pin.name}
-            assert whys == {**dict.fromkeys(CHANGED, Why.CHANGED), "sent": Why.RENAMED}
-            refused = (await call(keen, "described"))["result"]
-            assert refused["isError"]
-            assert refused["_meta"]["outfitter/outcome"]["code"] == "pin_mismatch"
-            assert "A person must approve it" in refused["content"][0]["text"]
-            renamed = (await call(keen, "sent"))["result"]["content"][0]["text"]
-            assert "it was 'renamed' when it was approved" in renamed
-            assert "result" in await call(keen, "steady")
-            unknown, never = await call(keen, "no_such_tool"), await call(few, "described")
-            assert never["error"]["code"] == unknown["error"]["code"], "one that an agent never had is unknown"
-            record = next(one for one in running.records() if one.get("code") == "pin_mismatch")
-            assert (record["outcome"], record["server"], record["tool"]) == ("denied", "x", "described")
+        await served.play(THEN)
+        assert await until_shown(keen, lambda names: names != set(NAMES)) == {"steady"}
+        whys = {pin.name: pin.why for pin in book.pins("keen.x") if pin.state == "pending" and pin.name}
+        assert whys == {**dict.fromkeys(CHANGED, Why.CHANGED), "sent": Why.RENAMED}
+        refused = (await call(keen, "described"))["result"]
+        assert refused["isError"]
+        assert refused["_meta"]["outfitter/outcome"]["code"] == "pin_mismatch"
+        assert "A person must approve it" in refused["content"][0]["text"]
+        renamed = (await call(keen, "sent"))["result"]["content"][0]["text"]
+        assert "it was 'renamed' when it was approved" in renamed
+        assert "result" in await call(keen, "steady")
+        unknown, never = await call(keen, "no_such_tool"), await call(few, "described")
+        assert never["error"]["code"] == unknown["error"]["code"], "one that an agent never had is unknown"
+        record = next(one for one in running.records() if one.get("code") == "pin_mismatch")
+        assert (record["outcome"], record["server"], record["tool"]) == ("denied", "x", "described")
 
-            PinBook.at(tmp_path / "pins.db").approve("keen.x", ["described", "sent"], by="ann")
-            look_again(running.desk.exchange, book.changed())
-            assert await until_shown(keen, lambda names: "described" in names) == {"described", "sent", "steady"}
-            assert (await call(keen, "described"))["result"]["isError"] is not True
+        PinBook.at(tmp_path / "pins.db").approve("keen.x", ["described", "sent"], by="ann")
+        look_again(running.desk.exchange, book.changed())
+        assert await until_shown(keen, lambda names: "described" in names) == {"described", "sent", "steady"}
+        assert (await call(keen, "described"))["result"]["isError"] is not True
 
 
 @pytest.mark.promise("G18")
@@ -157,14 +161,18 @@ async def test_in_mode_approve_nothing_is_shown_before_and_in_mode_off_everythin
 
 async def test_a_list_is_digested_once_for_all_agents_who_share_a_line(tmp_path: Path) -> None:
     book = PinBook.at(tmp_path / "pins.db")
-    async with serve_http(FIRST) as served, gateway(tmp_path, book, served.url) as running:
-        async with raw(running.address.url("keen", "x")) as keen, raw(running.address.url("few", "x")) as few:
-            await shown(keen)
-            (line,) = one_line(running)
-            listed = line.last_known("tools/list")
-            first = line.definitions(listed)
-            await shown(few)
-            assert one_line(running)[0].definitions(listed) is first
+    async with (
+        serve_http(FIRST) as served,
+        gateway(tmp_path, book, served.url) as running,
+        raw(running.address.url("keen", "x")) as keen,
+        raw(running.address.url("few", "x")) as few,
+    ):
+        await shown(keen)
+        (line,) = one_line(running)
+        listed = line.last_known("tools/list")
+        first = line.definitions(listed)
+        await shown(few)
+        assert one_line(running)[0].definitions(listed) is first
 
 
 def one_line(running: Watched) -> Any:  # noqa: ANN401 - lines of the exchange

@@ -130,7 +130,7 @@ def test_a_damaged_file_is_named_and_not_begun_anew(tmp_path: Path) -> None:
 def test_a_full_table_says_so_and_room_comes_back_when_counts_are_over(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "a.ledger", slots=8)
     for number in range(7):
-        ledger.place(number.to_bytes(16, "little"), NOW, NOW + 60)
+        ledger.place(bytes([2 * number + 1]) * 16, NOW, NOW + 60)
     with pytest.raises(StorageUnavailable, match="full"):
         ledger.place(b"x" * 16, NOW, NOW + 60)
     assert ledger.find(b"x" * 16) is None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from outfitter.app.approvals import MachineApprover, approvals_of
 from outfitter.app.beside import run_with_runner
+from outfitter.app.budgets import agents_here, budgets_here
 from outfitter.app.catalog_files import bundle_of, read_catalog, write_catalog
 from outfitter.app.demo import GITIGNORE, write_demo
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
@@ -19,6 +20,7 @@ from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
 from outfitter.app.passbook import Passbook, open_passes
 from outfitter.app.pins import pins_here, pins_of, waiting_here, waiting_of, with_waiting
 from outfitter.app.registry_place import can_have_registry, has_registry, open_files, rotate_keys
+from outfitter.app.results import results_of
 from outfitter.app.running import RunnerChoices, local_server, run_runner, runner_name
 from outfitter.app.serving import SeatMaker, run_gateway
 from outfitter.app.settings import Settings
@@ -64,8 +66,10 @@ __all__ = [
     "Started",
     "Surroundings",
     "Verdict",
+    "agents_here",
     "approvals_of",
     "arm_plan",
+    "budgets_here",
     "bundle_of",
     "can_have_registry",
     "catalog_of",
@@ -97,6 +101,7 @@ __all__ = [
     "read_catalog",
     "read_file",
     "read_status",
+    "results_of",
     "role_of",
     "roles_of",
     "rotate_keys",

@@ -6,14 +6,18 @@ What is counted is ``gateway.budgets``; the files are ``storage.ledger`` and ``s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outfitter.app.news import read_news
+from outfitter.app.registry_place import has_registry
 from outfitter.app.settings import Settings
+from outfitter.app.squad_files import home_at
+from outfitter.catalog import Agent
+from outfitter.storage import CatalogFolder
 
 if TYPE_CHECKING:
     from outfitter.gateway import LedgerAccounts
@@ -35,6 +39,18 @@ def budgets_here(settings: Settings) -> BudgetBook:
     told = read_news(settings.state / "gateway.json") or {}
     served = str(told.get("catalog") or "")
     return budgets_of(replace(settings, catalog=Path(served)) if served else settings)
+
+
+def agents_here(settings: Settings) -> Mapping[str, Agent]:
+    """The agents that this machine's gateway serves: those of its registry, of a squad file, or of the folder."""
+    if has_registry(settings):
+        from outfitter.app.snapshot import read_snapshot
+
+        found = read_snapshot(settings)
+        if found is not None:
+            return found.catalog.agents
+    home = home_at(settings.catalog)
+    return (CatalogFolder(settings.catalog).load() if home is None else home.load()).agents
 
 
 @asynccontextmanager

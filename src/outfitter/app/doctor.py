@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from outfitter.app.settings import Settings
 from outfitter.basics import Secret, SecretRef
 from outfitter.catalog import Catalog, ServerEntry, StdioTransport
 from outfitter.errors import OutfitterError
+from outfitter.policy import unpinned_package
 from outfitter.resolution import (
     PlannedServer,
     RunPlan,
@@ -24,9 +23,6 @@ from outfitter.resolution import (
     unresolved,
 )
 from outfitter.upstream import SecretProvider, is_kept, make_providers, provider_of, secret_variables
-
-_PINNED = re.compile(r".+@\d[\w.+-]*|.+==[\w.+-]+", re.ASCII)
-_RUNNERS = {"npx": ("-y", "--yes"), "uvx": (), "bunx": (), "pipx": ("run",)}
 
 
 class Verdict(StrEnum):
@@ -113,11 +109,8 @@ def _command_finding(id_: str, transport: StdioTransport, surroundings: Surround
 
 
 def _package_findings(id_: str, transport: StdioTransport) -> Iterator[Finding]:
-    flags = _RUNNERS.get(Path(transport.command).name)
-    if flags is None:
-        return
-    package = next((arg for arg in transport.args if arg not in flags and not arg.startswith("-")), None)
-    if package is not None and "${" not in package and _PINNED.fullmatch(package) is None:
+    package = unpinned_package(transport.command, transport.args)
+    if package is not None:
         remedy = f"pin a version, for example {package.removesuffix('@latest')}@1.2.3"
         yield Finding(
             "package", id_, Verdict.WARN, f"'{package}' is not pinned: its code can change at any start", remedy

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from outfitter.app.approvals import open_approvals
 from outfitter.app.budgets import open_accounts
 from outfitter.app.first_start import token_book
+from outfitter.app.last_seen import last_seen_of
 from outfitter.app.live import make_pool
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions
 from outfitter.app.pins import follow_pins, pins_of
 from outfitter.app.registry_place import can_have_registry, has_registry
+from outfitter.app.results import results_of
 from outfitter.app.serving import FolderSource, SeatMaker, Source, nobody
 from outfitter.app.settings import Settings
 from outfitter.app.squad_files import home_at
@@ -56,7 +58,13 @@ async def open_endpoint(
             open_approvals(settings) as approvals,
             open_accounts(settings) as accounts,
             open_desk(
-                first, None, pool, watch=options.watch(recorder), governing=Governing(seen, approvals, accounts)
+                first,
+                None,
+                pool,
+                watch=options.watch(recorder),
+                governing=Governing(
+                    seen, approvals, accounts, shelf=results_of(settings), last_seen=last_seen_of(settings)
+                ),
             ) as desk,
             anyio.create_task_group() as group,
         ):

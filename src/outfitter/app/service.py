@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
+from outfitter.app.approvals import approvals_of
 from outfitter.app.first_start import import_tokens, load_http
 from outfitter.app.following import Applied, follow_folder, state_of
 from outfitter.app.news import News
@@ -264,7 +265,7 @@ class Service:
             office = Office(
                 coordinator, access,
                 metrics=self._desk.recorder.metrics.text, ready=self.ready, closing=self._desk.closing,
-                pass_on=self.runs.pass_on,
+                pass_on=self.runs.pass_on, approvals=approvals_of(self.settings),
                 probe=partial(
                     probe_server, self.settings, self.environment, lambda: coordinator.live.catalog,
                     self._desk.exchange.pool,

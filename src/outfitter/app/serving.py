@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from outfitter.app.approvals import open_approvals
 from outfitter.app.budgets import open_accounts
 from outfitter.app.first_start import load_http, token_book
+from outfitter.app.last_seen import last_seen_of
 from outfitter.app.live import arm_plan, make_pool
 from outfitter.app.news import News
 from outfitter.app.options import BeforeEnd, GatewayOptions, Started, at_once
 from outfitter.app.pins import follow_pins, pins_of
+from outfitter.app.results import results_of
 from outfitter.app.settings import Settings
 from outfitter.app.sharing import ALONE, Share
 from outfitter.app.squad_files import find_home
@@ -242,7 +244,13 @@ class _Run:
             open_approvals(settings) as approvals,
             open_accounts(settings, is_alone=self.relay is None) as accounts,
             open_desk(
-                first, tokens, pool, watch=watch(recorder), governing=Governing(seen, approvals, accounts)
+                first,
+                tokens,
+                pool,
+                watch=watch(recorder),
+                governing=Governing(
+                    seen, approvals, accounts, shelf=results_of(settings), last_seen=last_seen_of(settings)
+                ),
             ) as desk,
             anyio.create_task_group() as group,
         ):

@@ -10,9 +10,10 @@ definitions are offered here too, because sections are written with them.
 
 from outfitter.bridge.bridging import BridgeOptions, ServerTools, ToolSet, bridge_tools
 from outfitter.bridge.connection import McpConnection
-from outfitter.bridge.events import ToolListChanged
+from outfitter.bridge.events import ToolHeldBack, ToolListChanged
 from outfitter.bridge.external import MCPToolBundle, McpToolProvider, server_config
 from outfitter.bridge.live import LiveServers
+from outfitter.bridge.pin_file import PinFile
 from outfitter.bridge.pool import McpConnectionPool
 from outfitter.bridge.proxy import MCPProxy, ProxiedMCPServer
 from outfitter.bridge.resources import McpContent, McpReading, McpResource, McpResources
@@ -41,12 +42,14 @@ __all__ = [
     "McpResources",
     "McpServerConfig",
     "McpToolProvider",
+    "PinFile",
     "ProxiedMCPServer",
     "ResultLimits",
     "ServerTools",
     "SseTransport",
     "StdioTransport",
     "StreamableHttpTransport",
+    "ToolHeldBack",
     "ToolListChanged",
     "ToolSet",
     "bridge_tools",

@@ -13,10 +13,11 @@ from typing import Any, TypeAlias, cast
 
 from outfitter.bridge.calling import BridgedCall
 from outfitter.bridge.connection import McpConnection
+from outfitter.bridge.pin_file import PinFile
 from outfitter.bridge.results import DEFAULT_LIMITS, ResultLimits
 from outfitter.catalog import JsonValue, MCPServer, ToolKey, ToolOverride, apply_override, build_name_map
 from outfitter.errors import InvalidSchema, McpSchemaError
-from outfitter.policy import ToolPolicy
+from outfitter.policy import Held, ToolPolicy
 from outfitter.schemas import Shape, read_schema
 from outfitter.tools import Tool
 from outfitter.upstream import Message
@@ -33,16 +34,22 @@ class ServerTools:
     server: MCPServer
     connection: McpConnection
     listed: Sequence[Message]
+    held: Mapping[str, Held] = field(default_factory=dict[str, Held])
+    """The tools that wait for a person, by their own names."""
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeOptions:
-    """How tools are bridged: ``description_limit`` cuts descriptions, ``results`` bounds what comes back."""
+    """How tools are bridged: ``description_limit`` cuts descriptions, ``results`` bounds what comes back.
+
+    With ``pins``, a tool that is not what was approved is not offered.
+    """
 
     description_limit: int | None = None
     results: ResultLimits = DEFAULT_LIMITS
     overrides: Overrides = field(default_factory=dict[str, Mapping[str, ToolOverride]])
     """What is said otherwise about tools, by the name of their server and their own."""
+    pins: PinFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,8 @@ class ToolSet:
 
     bridged: Mapping[ToolKey, BridgedTool] = field(default_factory=dict[ToolKey, BridgedTool])
     rejected: tuple[McpSchemaError, ...] = ()
+    held: Mapping[ToolKey, Held] = field(default_factory=dict[ToolKey, Held])
+    """Those that the filters let in and that wait for a person."""
 
     @property
     def tools(self) -> tuple[Tool[Any, Any], ...]:
@@ -93,7 +102,13 @@ def bridge_tools(
             rejected.append(_reject(key, fault, known))
         else:
             bridged[key] = BridgedTool(key, definition, source.connection, tool)
-    return ToolSet(bridged, tuple(rejected))
+    held = {
+        ToolKey(source.server.name, name): one
+        for source in servers
+        for name, one in source.held.items()
+        if source.server.tools.allows(name)
+    }
+    return ToolSet(bridged, tuple(rejected), held)
 
 
 def _offered(source: ServerTools) -> Iterator[tuple[ToolKey, Message]]:
@@ -103,6 +118,8 @@ def _offered(source: ServerTools) -> Iterator[tuple[ToolKey, Message]]:
         name = definition.get("name")
         if isinstance(name, str) and name and name not in seen and source.server.tools.allows(name):
             seen.add(name)
+            if name in source.held:
+                continue
             yield ToolKey(source.server.name, name), definition
 
 
@@ -129,7 +146,8 @@ def _bridge(source: ServerTools, definition: Message, shown: str, options: Bridg
     arguments = read_schema(_schema(definition, "inputSchema") or {"type": "object"}, name=shown)
     promise = _promise(definition, shown)
     call = BridgedCall(server, name, source.connection, arguments, promise, options.results, override)
-    annotations = definition.get("annotations")
+    given = definition.get("annotations")
+    annotations = cast("dict[str, JsonValue]", given) if isinstance(given, dict) else {}
     return Tool[Any, Any](
         name=shown,
         description=_cut(_text(definition, "description"), options.description_limit),
@@ -140,7 +158,8 @@ def _bridge(source: ServerTools, definition: Message, shown: str, options: Bridg
         server=server.name,
         tool=name,
         title=_text(definition, "title"),
-        annotations=cast("dict[str, JsonValue]", annotations) if isinstance(annotations, dict) else {},
+        annotations=annotations,
+        reads_only=server.trusted and annotations.get("readOnlyHint") is True,
         policies=cast("tuple[ToolPolicy, ...]", server.policies),
         fallback=server.fallback,
         timeout=server.timeout,

@@ -17,3 +17,15 @@ class ToolListChanged:
     """Tools of the same name with another description or schema."""
     session_id: str | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ToolHeldBack:
+    """A tool is not offered, because it is not what somebody approved; the name is the server's own."""
+
+    server: str
+    tool: str
+    why: str
+    reason: str
+    session_id: str | None
+    created_at: datetime

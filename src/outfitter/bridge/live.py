@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from outfitter.bridge.bridging import BridgeOptions, ServerTools, ToolSet, bridge_tools
 from outfitter.bridge.connection import McpConnection, refused
-from outfitter.bridge.events import ToolListChanged
+from outfitter.bridge.events import ToolHeldBack, ToolListChanged
 from outfitter.bridge.pool import Armed, McpConnectionPool
 from outfitter.bridge.watch import Watch
 from outfitter.catalog import MCPServer
@@ -53,8 +53,8 @@ class LiveServers:
         """Nothing is connected yet. Without a pool they have one of their own, which lives while they are connected."""
         self.servers = tuple(servers)
         self.session = session
-        self.pool = pool or McpConnectionPool()
         self.options = options or BridgeOptions()
+        self.pool = pool or McpConnectionPool(pins=self.options.pins)
         self._owns_pool = pool is None
         self._state: _State | None = None
         self._watch: Watch | None = None
@@ -175,6 +175,7 @@ class LiveServers:
                 await self._give_up([*held.values(), *kept], pool)
             raise
         await self._take(after, held, watch, pool)
+        self._tell_held(before.tools, after.tools)
 
     async def _take(self, after: _State, held: Mapping[str, McpConnection], watch: Watch, pool: Pool) -> None:
         """Go on with a new state; let go of what was connected and does not say its tools."""
@@ -193,7 +194,7 @@ class LiveServers:
         async def list_one(name: str, connection: McpConnection) -> None:
             watch.listen(name, connection)
             try:
-                listed[name] = ServerTools(servers[name], connection, await _listed(connection))
+                listed[name] = self._source(servers[name], connection, await _listed(connection))
             except OutfitterError as error:
                 listed[name] = refused(error, servers[name])
 
@@ -204,6 +205,11 @@ class LiveServers:
                 else:
                     listed[name] = connection
         return listed
+
+    def _source(self, server: MCPServer, connection: McpConnection, listed: list[Message]) -> ServerTools:
+        """What a server offers, and what of it waits for a person; without pins nothing does."""
+        pins = self.options.pins or self.pool.pins
+        return ServerTools(server, connection, listed, {} if pins is None else pins.look(server, listed))
 
     def _joined(self, before: _State, listed: Mapping[str, ServerTools | McpConnectionError]) -> _State:
         known = {**before.sources, **listed}
@@ -282,10 +288,9 @@ class LiveServers:
                 source = sources[name]
                 try:
                     listed = await _listed(source.connection)
+                    sources[name] = self._source(source.server, source.connection, listed)
                 except OutfitterError as error:
                     errors.append(refused(error, source.server))
-                else:
-                    sources[name] = ServerTools(source.server, source.connection, listed)
             after = bridge_tools(tuple(sources.values()), self.options, before.tools)
             self._state = _State(sources, before.failures, after)
         self._announce(before.tools, after)
@@ -303,6 +308,15 @@ class LiveServers:
                     server.name, _sorted(added), _sorted(removed), _sorted(changed), self.session.session_id,
                     datetime.now(UTC),
                 )  # fmt: skip
+                self.session.dispatch(told)
+        self._tell_held(before, after)
+
+    def _tell_held(self, before: ToolSet, after: ToolSet) -> None:
+        for key, held in after.held.items():
+            if self.session is not None and before.held.get(key) != held:
+                told = ToolHeldBack(
+                    key.server, key.tool, held.why.value, held.reason, self.session.session_id, datetime.now(UTC)
+                )
                 self.session.dispatch(told)
 
     def _tell(self, errors: Sequence[OutfitterError]) -> None:

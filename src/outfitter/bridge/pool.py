@@ -17,10 +17,11 @@ import anyio.to_thread
 
 from outfitter.bridge.connection import McpConnection, refused
 from outfitter.bridge.home import Home, MakePool
+from outfitter.bridge.pin_file import PinFile
 from outfitter.catalog import MCPServer
 from outfitter.errors import McpConnectionError, OutfitterError, UpstreamDown
 from outfitter.resolution import ArmedServer
-from outfitter.upstream import Link, Pool, arm_servers, share_key
+from outfitter.upstream import Link, Pool, SpawnRules, arm_servers, share_key
 
 Armed = Mapping[str, ArmedServer | OutfitterError]
 Connected = dict[str, McpConnection | McpConnectionError]
@@ -29,9 +30,19 @@ Connected = dict[str, McpConnection | McpConnectionError]
 class McpConnectionPool:
     """Live connections by name. Handlers find it with ``context.resources.get(McpConnectionPool)``."""
 
-    def __init__(self, *, make_pool: MakePool = Pool, environment: Mapping[str, str] | None = None) -> None:
-        """Nothing is opened yet. ``environment`` fills placeholders; without one it is this process's own."""
-        self._make_pool = make_pool
+    def __init__(
+        self,
+        *,
+        make_pool: MakePool | None = None,
+        environment: Mapping[str, str] | None = None,
+        pins: PinFile | None = None,
+    ) -> None:
+        """Nothing is opened yet. ``environment`` fills placeholders; without one it is this process's own.
+
+        With ``pins``, tools and programs that are not what was approved are held back, for everyone who shares it.
+        """
+        self.pins = pins
+        self._make_pool = make_pool or partial(_make_pool, pins)
         self._environment = environment
         self._home: Home | None = None
         self._held: tuple[McpConnection, ...] = ()
@@ -195,6 +206,10 @@ class McpConnectionPool:
             self._held = tuple(held for held in self._held if held is not released)
             if all(held.upstream is not released.upstream for held in self._held):
                 await pool.close(released.upstream)
+
+
+def _make_pool(pins: PinFile | None) -> Pool:
+    return Pool() if pins is None else Pool(rules=SpawnRules(programs=pins.programs))
 
 
 def _cause(error: OutfitterError, held: McpConnection) -> OutfitterError:

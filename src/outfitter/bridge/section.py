@@ -16,12 +16,14 @@ from outfitter.bridge.bridging import BridgeOptions, Overrides
 from outfitter.bridge.connection import McpConnection
 from outfitter.bridge.inventory import fill_template, write_inventory
 from outfitter.bridge.live import LiveServers
+from outfitter.bridge.pin_file import PinFile
 from outfitter.bridge.pool import McpConnectionPool
 from outfitter.bridge.prompts import write_prompt
 from outfitter.bridge.resources import McpResources
 from outfitter.bridge.results import DEFAULT_LIMITS, ResultLimits
-from outfitter.catalog import MCPServer
+from outfitter.catalog import MCPServer, ToolKey
 from outfitter.errors import McpConnectionError, McpSchemaError, PromptValidationError
+from outfitter.policy import Held
 from outfitter.prompt import MarkdownSection, Section, SectionOptions
 from outfitter.session import Session
 from outfitter.tools import Tool
@@ -42,6 +44,8 @@ class IntegrationOptions(SectionOptions, total=False):
     result_limits: ResultLimits
     overrides: Overrides
     """What is said otherwise about tools, by the name of their server and their own."""
+    pins: PinFile | None
+    """With one, tools and programs that are not what was approved are held back."""
 
 
 class McpIntegrationSection(Section[McpIntegrationParams]):
@@ -64,6 +68,7 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
             options.pop("description_limit", None),
             options.pop("result_limits", DEFAULT_LIMITS),
             options.pop("overrides", {}),
+            options.pop("pins", None),
         )
         options.setdefault("default_params", McpIntegrationParams())
         options.setdefault("accepts_overrides", False)
@@ -153,6 +158,11 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
     def rejected(self) -> tuple[McpSchemaError, ...]:
         """The tools that were left out because their schemas cannot be used."""
         return self.live.tool_set.rejected
+
+    @property
+    def held(self) -> Mapping[ToolKey, Held]:
+        """The tools that are not offered because they are not what somebody approved."""
+        return self.live.tool_set.held
 
     def tools(self) -> tuple[Tool[Any, Any], ...]:
         """The bridged tools of connected servers as they are now; McpConnectionError before ``connect``."""

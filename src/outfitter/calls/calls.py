@@ -20,6 +20,8 @@ class Call:
     server: str | None = None
     call_id: str = ""
     session_id: str | None = None
+    read_only: bool = False
+    """Whether it only reads, by the word of a server that is trusted."""
 
     @property
     def names(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import click
@@ -79,11 +79,12 @@ def run_on_pipes(job: Callable[[int], Awaitable[None]]) -> None:
 )  # fmt: skip
 @click.option("--agent", shell_complete=complete_names("agents"), help="Record this agent's endpoint of the gateway.")
 @click.option("--overwrite", is_flag=True, help="Replace a recording that is there.")
-@click.option("--hide", multiple=True, metavar="VARIABLE", help="The value of this variable is a secret, too.")
+@click.option(
+    "--hide", "hidden", multiple=True, metavar="VARIABLE", help="The value of this variable is a secret, too."
+)
 @_server_options
 def record_command(
-    out: Path, agent: str | None, overwrite: bool, hide: tuple[str, ...], url: str | None, headers: tuple[str, ...],
-    command: tuple[str, ...],
+    out: Path, overwrite: bool, headers: tuple[str, ...], **given: Any,  # noqa: ANN401 - the rest says which server
 ) -> None:  # fmt: skip
     r"""Stand between an MCP client and a server, and keep what they say in one file.
 
@@ -99,7 +100,7 @@ def record_command(
     """
     from outfitter.testing import live_server, record_lines
 
-    live = live_server(command=command, url=url, agent=agent, headers=read_headers(headers), hidden=hide)
+    live = live_server(headers=read_headers(headers), **given)
 
     async def job(descriptor: int) -> None:
         write = partial(write_all, descriptor)

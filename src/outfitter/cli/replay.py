@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import click
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from outfitter.formats import Cassette, CassetteEntry
     from outfitter.testing import LiveServer, Replayer
 
-Hear: TypeAlias = Callable[[str, str], None]
+Opened: TypeAlias = "Callable[[], AbstractAsyncContextManager[Replayer]]"
 
 
 @click.command("replay")
@@ -37,10 +38,7 @@ Hear: TypeAlias = Callable[[str, str], None]
 )  # fmt: skip
 @click.option("--list", "lists", is_flag=True, help="Say what is recorded, and serve nothing.")
 @json_option
-def replay_command(
-    file: Path, port: int | None, fallback: str | None, adds: bool, headers: tuple[str, ...], report: Path | None,
-    lists: bool, as_json: bool,
-) -> None:  # fmt: skip
+def replay_command(file: Path, port: int | None, report: Path | None, lists: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - what is behind it
     r"""Be the MCP server that was recorded, in both protocol eras. Nothing is asked anywhere else.
 
     A request is answered when its method and parameters were recorded; where the recording has a mask, any value
@@ -54,37 +52,46 @@ def replay_command(
       outfitter replay time.jsonl --list
       outfitter replay time.jsonl --fallback 'uvx mcp-server-time' --add
     """
-    from outfitter.testing import fallback_server, load_cassette
+    from outfitter.testing import load_cassette, open_replayer
 
-    if adds and fallback is None:
-        raise click.UsageError("--add says what to do with the answers of --fallback; give both")
     if lists:
         _list(load_cassette(file), as_json=as_json)
         return
-    live = None if fallback is None else fallback_server(fallback, read_headers(headers))
-    hear = partial(_hear, report)
+    opened = partial(open_replayer, file, partial(_hear, report), _behind(**given), adds=given["adds"])
+    counted: list[Replayer] = []
     if port is None:
-        run_on_pipes(partial(_on_pipes, file, live, hear, adds))
+        run_on_pipes(partial(_on_pipes, opened, counted))
     else:
-        anyio.run(_on_http, file, live, hear, adds, port)
+        anyio.run(_on_http, opened, counted, file, port)
+    _end(counted[0])
 
 
-async def _on_pipes(file: Path, live: LiveServer | None, hear: Hear, adds: bool, descriptor: int) -> None:
-    from outfitter.testing import open_replayer, replay_lines
+def _behind(fallback: str | None, adds: bool, headers: tuple[str, ...]) -> LiveServer | None:
+    from outfitter.testing import fallback_server
 
-    async with open_replayer(file, hear, live, adds=adds) as replayer:
+    if fallback is not None:
+        return fallback_server(fallback, read_headers(headers))
+    if adds:
+        raise click.UsageError("--add says what to do with the answers of --fallback; give both")
+    return None
+
+
+async def _on_pipes(opened: Opened, counted: list[Replayer], descriptor: int) -> None:
+    from outfitter.testing import replay_lines
+
+    async with opened() as replayer:
+        counted.append(replayer)
         await replay_lines(replayer, lines_of_stdin(), partial(write_all, descriptor))
-    _end(replayer)
 
 
-async def _on_http(file: Path, live: LiveServer | None, hear: Hear, adds: bool, port: int) -> None:
-    from outfitter.testing import open_replayer, replay_http
+async def _on_http(opened: Opened, counted: list[Replayer], file: Path, port: int) -> None:
+    from outfitter.testing import replay_http
 
-    async with open_replayer(file, hear, live, adds=adds) as replayer, replay_http(replayer, port) as url:
+    async with opened() as replayer, replay_http(replayer, port) as url:
+        counted.append(replayer)
         click.echo(f"Replaying {file} at {url}")
         with anyio.CancelScope() as scope:
             await stop_when_told(scope)
-    _end(replayer)
 
 
 def _hear(report: Path | None, event: str, request: str) -> None:

@@ -1,8 +1,9 @@
 """The servers that an agent or a capability uses, as a part of its form and back.
 
 Every server of the registry is a row: used or not, under which alias, with which tools, and its headers by their
-schema. Known tools are boxes to tick, everything else of a filter (globs, names nobody has listed, what is left out)
-is lines. What a search does not show is still in the form, so what was chosen before stays chosen.
+schema. All tools or only chosen ones is a choice of its own: who unticks the last one gets none, and not all. Known
+tools are boxes to tick, other names and globs are lines, and so is what is left out. What a search does not show is
+still in the form, so what was chosen before stays chosen.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from outfitter.errors import Invalid
 
 REMOVED = "(removed)"
 """What stands in a field of a header that this level removes."""
-_NOTHING_LEFT = "-*"
+_FILTERS = ("tools", "enabled_tools", "disabled_tools")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,11 @@ class ServerRow:
     name: str
     alias: str
     is_used: bool
-    patterns: str
+    is_only: bool
+    """Whether it has chosen tools, and not all."""
     tools: tuple[ToolBox, ...]
+    patterns: str
+    without: str
     headers: tuple[HeaderField, ...]
     is_shown: bool
     also: tuple[str, ...]
@@ -99,7 +103,8 @@ def _aliases(uses: Mapping[str, Document]) -> Mapping[str, list[str]]:
 
 def _row(server: Document, uses: Mapping[str, Document], aliases: Sequence[str], wanted: str) -> ServerRow:
     name, use = str(server.get("name") or ""), uses[aliases[0]] if aliases else None
-    chosen, lines = _split(use or {}, server)
+    included, excluded = _filter_of(use or {})
+    chosen = set(included or ()).intersection(server.get("known_tools") or ())
     is_meant = wanted in server["id"].lower() or wanted in name.lower()
     tools = tuple(
         ToolBox(tool, tool in chosen, is_meant or wanted in tool.lower()) for tool in server.get("known_tools") or ()
@@ -111,7 +116,8 @@ def _row(server: Document, uses: Mapping[str, Document], aliases: Sequence[str],
         for header in dict.fromkeys([*schema, *given])
     )
     return ServerRow(
-        server["id"], name, aliases[0] if aliases else server["id"], use is not None, "\n".join(lines), tools, headers,
+        server["id"], name, aliases[0] if aliases else server["id"], use is not None, included is not None, tools,
+        "\n".join(one for one in included or () if one not in chosen), "\n".join(excluded), headers,
         is_meant or any(tool.is_shown for tool in tools), tuple(aliases[1:]),
     )  # fmt: skip
 
@@ -127,21 +133,12 @@ def _header(name: str, rule: Document, given: Document, inherited: object) -> He
 
 
 def _filter_of(use: Document) -> tuple[list[str] | None, list[str]]:
-    """What a use includes (None: everything) and excludes."""
+    """What a use includes (None: everything) and excludes, in whichever way it is written."""
     tools: Any = use.get("tools")
     if isinstance(tools, dict):
         parts = cast("Document", tools)
         return parts.get("include"), parts.get("exclude") or []
-    return tools, []
-
-
-def _split(use: Document, server: Document) -> tuple[set[str], list[str]]:
-    """A filter as known tools that are chosen, and as lines: other names and globs, left out ones with a minus."""
-    included, excluded = _filter_of(use)
-    if included == [] and not excluded:
-        return set(), [_NOTHING_LEFT]
-    chosen = set(included or ()).intersection(server.get("known_tools") or ())
-    return chosen, [*(one for one in included or () if one not in chosen), *(f"-{one}" for one in excluded)]
+    return use.get("enabled_tools") if tools is None else tools, use.get("disabled_tools") or []
 
 
 def read_uses(
@@ -190,12 +187,14 @@ def _use(server: Document, sent: Sent, before: Document, problems: list[Invalid]
 
 
 def _put_tools(made: Document, server_id: str, sent: Sent, before: Document) -> None:
-    lines = sent.text(f"tools-{server_id}").split()
-    named = [*sent.every.get(f"tool-{server_id}", ()), *(line for line in lines if not line.startswith("-"))]
-    excluded = [line.removeprefix("-") for line in lines if line.startswith("-")]
-    old = _filter_of(before)[0] or []
-    included = [*(one for one in old if one in named), *(one for one in dict.fromkeys(named) if one not in old)]
-    if excluded:
-        made["tools"] = {"include": included, "exclude": excluded} if included else {"exclude": excluded}
-    else:
-        put(made, "tools", included)
+    """The filter: what is included (nothing is said for all), and what is left out."""
+    excluded = sent.text(f"without-{server_id}").split()
+    for name in _FILTERS:
+        made.pop(name, None)
+    if sent.text(f"only-{server_id}"):
+        named = [*sent.every.get(f"tool-{server_id}", ()), *sent.text(f"tools-{server_id}").split()]
+        old = _filter_of(before)[0] or []
+        included = [*(one for one in old if one in named), *(one for one in dict.fromkeys(named) if one not in old)]
+        made["tools"] = {"include": included, "exclude": excluded} if excluded else included
+    elif excluded:
+        made["tools"] = {"exclude": excluded}

@@ -28,6 +28,8 @@ class Asked:
     """What a person said of the call, where a rule asks."""
     missing: str = ""
     """The server that may have the tool and could not be asked for it."""
+    own: str = ""
+    """The tool of the gateway itself that is called; no server has it."""
 
     @property
     def name(self) -> str:

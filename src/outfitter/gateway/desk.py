@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +21,7 @@ from outfitter.gateway.methods import Methods, Request
 from outfitter.gateway.parking import ParkingLot
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import CallRecord, measure
+from outfitter.gateway.searching import is_searched
 from outfitter.gateway.seats import SeatBook
 from outfitter.gateway.steps.recording import Keeping
 from outfitter.gateway.subscribing import Subscriptions
@@ -28,6 +29,7 @@ from outfitter.gateway.tokens import TokenSource
 from outfitter.gateway.views import View, as_object
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import VisitBook
+from outfitter.resolution import SeenServer
 from outfitter.upstream import Agreement, Message
 
 _OFFERED = ("tools", "resources", "prompts", "completions", "logging")
@@ -143,10 +145,27 @@ class Desk:
 
     async def introduce(self, view: View, visitor: Visitor) -> tuple[Message, str]:
         """What the endpoint can do, and how to use it: all that its servers say of themselves, merged."""
+        capabilities, instructions = await self._introduce(view, visitor)
+        if view.result_limit is not None:
+            capabilities.setdefault("resources", {})  # what was kept aside can be read as one
+        return capabilities, instructions
+
+    async def _introduce(self, view: View, visitor: Visitor) -> tuple[Message, str]:
+        if await is_searched(view, visitor):
+            return _recall_introduction(view)
         found = await view.gather(visitor, _agreement_of)
         agreed = {alias: one for alias, one in found.items() if isinstance(one, Agreement)}
         agreed = {alias: _as_approved(view, alias, one) for alias, one in agreed.items()}
         return merge_capabilities(agreed.values()), _instructions(view, agreed, found)
+
+
+def _recall_introduction(view: View) -> tuple[Message, str]:
+    """The same as it was last seen, where nobody is started for it; log messages are not among it."""
+    seen = {alias: one for alias in view.aliases if (one := view.seen(alias)) is not None}
+    said = {alias: replace(one, instructions=view.said_by(alias, one.instructions)) for alias, one in seen.items()}
+    capabilities = merge_capabilities(said.values())
+    capabilities.pop("logging", None)
+    return capabilities, _instructions(view, said, {})
 
 
 def _as_approved(view: View, alias: str, agreed: Agreement) -> Agreement:
@@ -158,7 +177,7 @@ async def _agreement_of(line: Line) -> Agreement:
     return await line.agreement()
 
 
-def merge_capabilities(agreements: Iterable[Agreement]) -> Message:
+def merge_capabilities(agreements: Iterable[Agreement | SeenServer]) -> Message:
     """What at least one server can do; tools are always there, so that a client asks for them."""
     merged: Message = {"tools": {"listChanged": True}}
     for agreement in agreements:
@@ -171,7 +190,7 @@ def merge_capabilities(agreements: Iterable[Agreement]) -> Message:
     return merged
 
 
-def _instructions(view: View, agreed: dict[str, Agreement], found: dict[str, object]) -> str:
+def _instructions(view: View, agreed: Mapping[str, Agreement | SeenServer], found: Mapping[str, object]) -> str:
     down = {alias: one for alias, one in found.items() if isinstance(one, OutfitterError)}
     missing = tell_missing(down, {alias: view.fallback_of(alias) for alias in down})
     if view.server is not None:

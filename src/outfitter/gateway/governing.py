@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from outfitter.gateway.approvals import NOBODY, Approvals
 from outfitter.gateway.budgets import UNCOUNTED, Accounts
+from outfitter.gateway.kept import NO_SHELF, Shelf
+from outfitter.gateway.last_seen import FORGETFUL, LastSeen
 from outfitter.gateway.pins import UNPINNED, Pins
 
 
@@ -16,6 +18,8 @@ class Governing:
     pins: Pins = UNPINNED
     approvals: Approvals = NOBODY
     accounts: Accounts = UNCOUNTED
+    last_seen: LastSeen = FORGETFUL
+    shelf: Shelf = NO_SHELF
 
 
 UNGOVERNED = Governing()

@@ -157,6 +157,10 @@ class Line:
             return not shelf.has_failed
         return shelf.is_stale and loop_time() >= shelf.fetched + _REFRESH_SECONDS
 
+    def knows(self, method: str) -> bool:
+        """Whether the list was ever fetched."""
+        return self._shelves[method].items is not None
+
     def last_known(self, method: str) -> tuple[Message, ...]:
         """The list as it was when it was last fetched; empty when it never was."""
         return self._shelves[method].items or ()

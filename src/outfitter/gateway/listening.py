@@ -10,6 +10,7 @@ import anyio
 
 from outfitter.errors import OutfitterError
 from outfitter.gateway.lines import Line
+from outfitter.gateway.searching import is_searched
 from outfitter.gateway.subscribing import UPDATED
 from outfitter.gateway.views import View, as_object
 from outfitter.gateway.visitors import Visitor
@@ -88,7 +89,7 @@ class Ear:
         """Open what is listened to, and go on with the endpoint's next view whenever there is one."""
         while True:
             view = self._view
-            if view is not None:
+            if view is not None and not await is_searched(view, self.visitor):
                 await view.gather(self.visitor, _open)
             while await self._is_same(view):  # noqa: ASYNC110 - a new plan is found when somebody asks for it
                 await anyio.sleep(_LOOK_SECONDS)

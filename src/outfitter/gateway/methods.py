@@ -8,12 +8,17 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import anyio.to_thread
+
+from outfitter.calls import SCHEME
 from outfitter.errors import OutfitterError, UpstreamError
 from outfitter.gateway.asked import Asked, Next
 from outfitter.gateway.faults import INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND_LEGACY, Rejected
 from outfitter.gateway.forwarding import Forwarding
+from outfitter.gateway.kept import read_kept, with_own
 from outfitter.gateway.lines import LIST_KEYS, Line
 from outfitter.gateway.outages import outage_error
+from outfitter.gateway.searching import META_LIST, is_searched
 from outfitter.gateway.views import Item, View, as_object
 from outfitter.gateway.visitors import Visitor
 from outfitter.upstream import Era, Message
@@ -48,8 +53,13 @@ class Methods:
 
     async def list_items(self, request: Request) -> Message:
         """One page of a merged list."""
-        listing = await request.view.listing(request.method, request.visitor, is_fresh=True)
-        shown = [item.shown for item in listing.items.values()]
+        if request.method == "tools/list" and await is_searched(request.view, request.visitor):
+            shown = META_LIST
+        else:
+            listing = await request.view.listing(request.method, request.visitor, is_fresh=True)
+            shown = [item.shown for item in listing.items.values()]
+        if request.view.result_limit is not None:
+            shown = with_own(request.method, shown)
         whose = f"{request.method} {request.view.seat.agent}/{request.view.server or ''}"
         start = _read_cursor(request.params.get("cursor"), whose, len(shown))
         result: Message = {LIST_KEYS[request.method]: shown[start : start + PAGE]}
@@ -64,6 +74,8 @@ class Methods:
     async def read_resource(self, request: Request) -> Message:
         """A resource, from whoever has it."""
         uri = _text(request.params, "uri")
+        if uri.startswith(SCHEME) and request.view.result_limit is not None:
+            return await _read_kept(request, uri)
         item = await request.view.owner_of(uri, request.visitor)
         if item is None:
             raise _no_resource(uri, request.visitor)
@@ -102,11 +114,12 @@ class Methods:
 
         async def tell(line: Line) -> None:
             agreed = await line.agreement()
-            # A modern server is told with each request.
+            # A modern server is told with each request; where tools are searched, nobody is started for this.
             if agreed.era is Era.LEGACY and "logging" in agreed.capabilities:
                 await Forwarding(line, request.visitor, "logging/setLevel", params).send()
 
-        await request.view.gather(request.visitor, tell)
+        if not await is_searched(request.view, request.visitor):
+            await request.view.gather(request.visitor, tell)
         return {}
 
     async def ping(self, request: Request) -> Message:
@@ -137,6 +150,15 @@ async def _forward(request: Request, item: Item, params: Message) -> Message:
         raise
     except OutfitterError as error:
         raise outage_error(request.view, item.alias, error) from None
+
+
+async def _read_kept(request: Request, uri: str) -> Message:
+    """A result that was kept aside for this agent; somebody else's is not there."""
+    view = request.view
+    found = await anyio.to_thread.run_sync(read_kept, uri, view.seat, view.governing.shelf)
+    if found is None:
+        raise _no_resource(uri, request.visitor)
+    return found
 
 
 def _text(params: Mapping[str, object], key: str) -> str:

@@ -13,8 +13,10 @@ from outfitter.gateway.steps.agreeing import agree
 from outfitter.gateway.steps.approving import Approving
 from outfitter.gateway.steps.completing import complete
 from outfitter.gateway.steps.judging import judge
+from outfitter.gateway.steps.keeping import KeepingAside
 from outfitter.gateway.steps.limiting import Limiting
 from outfitter.gateway.steps.naming import find_tool
+from outfitter.gateway.steps.reading import ReadingKept
 from outfitter.gateway.steps.recording import Keeping, Recording
 from outfitter.gateway.steps.sending import send
 from outfitter.gateway.steps.spending import Spending
@@ -25,15 +27,18 @@ def steps_of(
     recorder: Recorder, turnstile: Turnstile, keeping: Keeping, governing: Governing, seats: SeatBook
 ) -> tuple[Step, ...]:
     """Every step of a call, the first outermost: nothing happens that is not recorded."""
+    spending = Spending(governing.accounts)
     return (
         Recording(recorder, keeping),
         Limiting(turnstile),
+        ReadingKept(governing.shelf, spending),
         find_tool,
         agree,
         complete,
         judge,
         Approving(governing.approvals, seats, turnstile),
-        Spending(governing.accounts),
+        spending,
+        KeepingAside(governing.shelf),
         send,
     )
 

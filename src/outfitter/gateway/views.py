@@ -7,22 +7,25 @@ the agent's lists does not exist here.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, cast
 
 import anyio
 
-from outfitter.catalog import ToolKey, ToolOverride, apply_override, build_name_map
+from outfitter.calls import ToolFinder
+from outfitter.catalog import SearchMode, ToolKey, ToolOverride, apply_override, build_name_map
 from outfitter.errors import OutfitterError, UnknownAlias
 from outfitter.gateway.governing import UNGOVERNED, Governing
+from outfitter.gateway.kept import limit_of
+from outfitter.gateway.last_seen import note_seen
 from outfitter.gateway.lines import Exchange, Line
 from outfitter.gateway.pins import held_back, said_by
 from outfitter.gateway.seats import Seat
 from outfitter.gateway.visitors import Visitor
 from outfitter.policy import Held
-from outfitter.resolution import PlannedServer
+from outfitter.resolution import PlannedServer, SeenServer, seen_key
 from outfitter.upstream import Message, loop_time
 
 _NAMED = frozenset({"tools/list", "prompts/list"})
@@ -50,11 +53,15 @@ class Item:
     """The name that the client sees, where it is another one."""
     override: ToolOverride | None = None
     """What the plan says otherwise about the tool."""
+    is_cut: bool = False
+    """Whether its results may be cut: then nothing is promised about their structure."""
 
     @property
     def shown(self) -> Message:
         """The entry as the client sees it."""
         entry = self.entry if self.override is None else apply_override(self.entry, self.override)
+        if self.is_cut and "outputSchema" in entry:
+            entry = {key: value for key, value in entry.items() if key != "outputSchema"}
         return entry if self.renamed is None else {**entry, "name": self.renamed}
 
 
@@ -87,6 +94,11 @@ class View:
     governing: Governing = field(default=UNGOVERNED, repr=False)
     _lines: dict[tuple[str, str], Line] = field(default_factory=dict[tuple[str, str], Line], repr=False)
     _listings: dict[tuple[str, str], _Kept] = field(default_factory=dict[tuple[str, str], "_Kept"], repr=False)
+    weights: dict[str, tuple[dict[str, Any], int]] = field(
+        default_factory=dict[str, tuple[dict[str, Any], int]], repr=False
+    )
+    """What the definitions of lists that clients were shown cost; ``searching`` keeps it."""
+    finders: dict[str, ToolFinder] = field(default_factory=dict[str, ToolFinder], repr=False)
 
     def __post_init__(self) -> None:
         """Refuse an alias that the agent does not have."""
@@ -97,6 +109,11 @@ class View:
     def aliases(self) -> tuple[str, ...]:
         """The servers it shows, in the plan's order."""
         return tuple(self.seat.plan.servers) if self.server is None else (self.server,)
+
+    @property
+    def result_limit(self) -> int | None:
+        """The bytes above which a result is kept aside; None when none is."""
+        return limit_of(self.seat, self.governing.shelf)
 
     def fallback_of(self, alias: str) -> str:
         """What a model is told to do instead while the server is not available."""
@@ -126,8 +143,14 @@ class View:
         for key in tuple(self._listings)[:-_MOST_LISTINGS]:
             del self._listings[key]
 
-    async def gather(self, visitor: Visitor, job: Callable[[Line], Awaitable[Any]]) -> dict[str, Any]:
-        """The job done on every line at once; a server that fails gives its error and holds up no other."""
+    async def gather(
+        self, visitor: Visitor, job: Callable[[Line], Awaitable[Any]], among: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """The job done on every line at once; a server that fails gives its error and holds up no other.
+
+        ``among`` are the servers that are asked, if not all.
+        """
+        asked = self.aliases if among is None else among
         found: dict[str, Any] = {}
 
         async def one(alias: str) -> None:
@@ -137,9 +160,9 @@ class View:
                 found[alias] = error
 
         async with anyio.create_task_group() as group:
-            for alias in self.aliases:
+            for alias in asked:
                 group.start_soon(one, alias)
-        return {alias: found[alias] for alias in self.aliases}
+        return {alias: found[alias] for alias in asked}
 
     async def listing(self, method: str, visitor: Visitor, *, is_fresh: bool = False) -> Listing:
         """The merged list of every server that answers, as this agent may see it.
@@ -194,15 +217,23 @@ class View:
         return tuple(versions)
 
     async def _merge(self, method: str, visitor: Visitor, *, is_fresh: bool) -> Listing:
-        found = await self.gather(visitor, lambda line: line.items(method, is_fresh=is_fresh))
+        found = await self.gather(visitor, lambda line: line.items(method, is_fresh=is_fresh), self._having(method))
         failures = {alias: error for alias, error in found.items() if isinstance(error, OutfitterError)}
         known = {alias: self._last_known(alias, method, visitor) for alias in failures}
-        lists: dict[str, tuple[Message, ...]] = {**found, **known}
+        if method == "tools/list":
+            self.remember(found, visitor)
+        return self.put_together(method, {**found, **known}, failures, visitor)
+
+    def put_together(
+        self, method: str, lists: Mapping[str, tuple[Message, ...]], failures: Mapping[str, OutfitterError],
+        visitor: Visitor,
+    ) -> Listing:  # fmt: skip
+        """The lists of servers as one, as this agent may see it."""
         waits: _Waiting = self._waiting(lists, visitor) if method == "tools/list" else {}
         named = self._named(method, lists) if method in _NAMED else self._addressed(method, lists)
-        laid = self._overrides() if method == "tools/list" else {}
+        laid, is_cut = self._overrides() if method == "tools/list" else {}, self.result_limit is not None
         items = {
-            shown: Item(entry, alias, name, self.line(alias, visitor), renamed, laid.get((alias, name)))
+            shown: Item(entry, alias, name, self.line(alias, visitor), renamed, laid.get((alias, name)), is_cut)
             for shown, (alias, name, entry, renamed) in named.items()
         }
         held = {
@@ -211,6 +242,24 @@ class View:
             if waits and name in waits[alias]
         }
         return Listing(items, failures, held)
+
+    def seen(self, alias: str) -> SeenServer | None:
+        """What a server last said of itself; None when nothing is known."""
+        return self.governing.last_seen.recall(seen_key(self.seat.planned(alias), self.seat.agent))
+
+    def remember(self, found: Mapping[str, Any], visitor: Visitor) -> None:
+        """Keep what servers have just said of themselves: their tools, by alias, or errors, which are left out."""
+        for alias, items in found.items():
+            if not isinstance(items, OutfitterError):
+                line = self.line(alias, visitor)
+                note_seen(self.governing.last_seen, self.seat.planned(alias), self.seat.agent, line, items)
+
+    def _having(self, method: str) -> Collection[str]:
+        """The servers that may have such a list: where tools are searched, nobody who was seen without it is asked."""
+        if method == "tools/list" or self.seat.plan.agent.tool_search.mode is SearchMode.NEVER:
+            return self.aliases
+        kind, seen = method.partition("/")[0], {alias: self.seen(alias) for alias in self.aliases}
+        return [alias for alias, one in seen.items() if one is None or kind in one.capabilities]
 
     def _overrides(self) -> dict[tuple[str, str], ToolOverride]:
         """What the plan says otherwise about tools, by alias and own name."""

@@ -1,6 +1,6 @@
 """WHO MAY: answers Allow, Deny or Ask about one call, with the reason. Pure; enforced by the bridge and the gateway."""
 
-from outfitter.policy.approving import Approver, Verdict, Wish, canonical_digest
+from outfitter.policy.approving import Approve, Approver, Verdict, Wish, canonical_digest
 from outfitter.policy.budget_policy import BudgetPolicy, SpendingPolicy
 from outfitter.policy.budgets import (
     EXCEEDED,
@@ -10,12 +10,14 @@ from outfitter.policy.budgets import (
     Payer,
     Refusal,
     covering,
+    describe_state,
     tell_moment,
 )
 from outfitter.policy.decisions import Allow, Ask, Decision, Deny
 from outfitter.policy.hidden_text import HiddenText, find_hidden, reveal_hidden
 from outfitter.policy.judges import RolePolicy, RulePolicy
 from outfitter.policy.metering import Ledger, MemoryLedger, Meter, reset_counts, states_of, tokens_in
+from outfitter.policy.packages import unpinned_package
 from outfitter.policy.pin_diff import DiffRow, compare
 from outfitter.policy.pins import Definition, Held, News, Pin, PinState, Review, Why, bind, review
 from outfitter.policy.policies import Facts, ToolPolicy
@@ -26,6 +28,7 @@ __all__ = [
     "EXCEEDED",
     "LOOP",
     "Allow",
+    "Approve",
     "Approver",
     "Ask",
     "BudgetPolicy",
@@ -60,6 +63,7 @@ __all__ = [
     "canonical_digest",
     "compare",
     "covering",
+    "describe_state",
     "find_hidden",
     "judge",
     "reset_counts",
@@ -68,4 +72,5 @@ __all__ = [
     "states_of",
     "tell_moment",
     "tokens_in",
+    "unpinned_package",
 ]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from outfitter.catalog import JsonValue
 
@@ -71,6 +71,11 @@ class Approver(Protocol):
     async def aapprove(self, wish: Wish, seconds: float) -> Verdict | None:
         """The same, awaited."""
         ...
+
+
+Said: TypeAlias = bool | Verdict | None
+Approve: TypeAlias = Approver | Callable[[Wish], Said | Awaitable[Said]]
+"""Whoever can be asked: an approver, or a function of the wish that says yes, no, or nothing."""
 
 
 def canonical_digest(value: object) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,8 +27,17 @@ from outfitter.policy.policies import Facts
 class SpendingPolicy(Protocol):
     """A policy that counts a call when it lets it through."""
 
+    @property
+    def name(self) -> str:
+        """Under which its refusals are told."""
+        ...
+
     def spend(self, call: Call) -> Refusal | None:
         """Count the call; when that is not allowed, count nothing and say why."""
+        ...
+
+    def take_back(self, call: Call) -> None:
+        """A call that was counted is not made."""
         ...
 
 
@@ -43,7 +51,6 @@ class BudgetPolicy:
     ledger: Ledger = field(default_factory=MemoryLedger, repr=False)
     clock: Callable[[], float] = field(default=time.time, repr=False)
     name: str = "budgets"
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def check(self, call: Call, facts: Facts) -> Decision:  # noqa: ARG002 - it is asked when everything else is settled
         """Yes, so far: ``spend`` has the last word."""
@@ -52,15 +59,19 @@ class BudgetPolicy:
     def spend(self, call: Call) -> Refusal | None:
         """Count the call; when a budget is used up, count nothing and say which."""
         meter = self._meter(call)
-        with self._lock:
-            return None if meter is None else meter.spend(hashlib.sha256(_text(call.arguments)).hexdigest())
+        return None if meter is None else meter.spend(hashlib.sha256(_text(call.arguments)).hexdigest())
+
+    def take_back(self, call: Call) -> None:
+        """A call that was counted is not made: another policy does not let it through."""
+        meter = self._meter(call)
+        if meter is not None:
+            meter.take_back()
 
     def on_result(self, call: Call, outcome: Outcome, facts: Facts) -> Facts:
         """Count what a call has used that was begun: its arguments and what came back, as JSON."""
         meter = None if isinstance(outcome, Refused) else self._meter(call)
         if meter is not None:
-            with self._lock:
-                meter.charge(len(_text(call.arguments)) + _size(outcome))
+            meter.charge(len(_text(call.arguments)) + _size(outcome))
         return facts
 
     def states(self, session_id: str = "") -> tuple[BudgetState, ...]:

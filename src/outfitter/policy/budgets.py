@@ -139,6 +139,19 @@ class BudgetState:
         return min(1.0, self.used / self.limit) if self.limit else 1.0
 
 
+def describe_state(state: BudgetState) -> dict[str, JsonValue]:
+    """A state for programs."""
+    resets = None if state.resets_at is None else tell_moment(state.resets_at)
+    return {
+        "budget": state.budget,
+        "scope": state.scope,
+        "run": state.run,
+        "used": state.used,
+        "limit": state.limit,
+        "resets_at": resets,
+    }
+
+
 def covering(budgets: Budgets, server: str, tool: str) -> tuple[Budget, ...]:
     """The budgets that a call of this tool counts against."""
     return tuple(budget for budget in budgets.limits if budget.covers(server, tool))

@@ -23,7 +23,10 @@ class RulePolicy:
 
     def check(self, call: Call, facts: Facts) -> Decision:  # noqa: ARG002 - rules need no memory
         """The strictest answer the rules give to any name of the tool."""
-        answers = [judge(self.rules, call.server or NATIVE, name, call.arguments) for name in sorted(call.names)]
+        answers = [
+            judge(self.rules, call.server or NATIVE, name, call.arguments, read_only=call.read_only)
+            for name in sorted(call.names)
+        ]
         spoken = [answer for answer in answers if answer.rule is not None]
         return min(spoken or answers, key=lambda answer: answer.rank)
 

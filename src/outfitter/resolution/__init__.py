@@ -38,6 +38,7 @@ from outfitter.resolution.placeholders import (
 )
 from outfitter.resolution.plan import Gate, Notice, PlannedServer, RuleSet, RunPlan
 from outfitter.resolution.resolve import resolve
+from outfitter.resolution.seen import SeenServer, ToolWeights, WeighedTool, seen_key, weigh, weigh_seen
 from outfitter.resolution.values import Merged, Plain, text_of
 from outfitter.resolution.why_not import WhyNot, why_not
 
@@ -64,9 +65,12 @@ __all__ = [
     "RuleSet",
     "RunPlan",
     "RuntimeValue",
+    "SeenServer",
     "Supply",
+    "ToolWeights",
     "Variable",
     "Want",
+    "WeighedTool",
     "WhyNot",
     "approval_of",
     "arm",
@@ -80,9 +84,12 @@ __all__ = [
     "parse_template",
     "pin_key",
     "resolve",
+    "seen_key",
     "server_wants",
     "text_of",
     "unresolved",
     "wants_of",
+    "weigh",
+    "weigh_seen",
     "why_not",
 ]

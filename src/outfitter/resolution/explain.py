@@ -23,6 +23,7 @@ from outfitter.catalog import (
 )
 from outfitter.resolution.chain import is_sensitive
 from outfitter.resolution.describing import Governed, describe_rule
+from outfitter.resolution.pinning import package_notices
 from outfitter.resolution.plan import Gate, Notice, PlannedServer, RuleSet, RunPlan
 from outfitter.resolution.values import HeaderValue, Merged, show_sensitive, text_of
 
@@ -106,7 +107,8 @@ def explain(plan: RunPlan) -> Explanation:
     shown = plan.name_map().shown
     servers = tuple(_explain_server(server, shown) for server in plan.servers.values())
     agent = plan.agent
-    return Explanation(agent.name, agent.role, agent.source, servers, plan.notices, Governed.of(agent))
+    notices = (*plan.notices, *package_notices(plan))
+    return Explanation(agent.name, agent.role, agent.source, servers, notices, Governed.of(agent))
 
 
 def show_value(value: HeaderValue, *, sensitive: bool) -> str:

@@ -1,9 +1,15 @@
-"""Under which name the pins of a planned server are kept, and what to type about a tool that waits."""
+"""What a plan says about pins: the name they are kept under, what to type about a tool, which packages are not pinned.
+
+Pure. Pins themselves are ``policy``; who keeps them is further up.
+"""
 
 from __future__ import annotations
 
-from outfitter.policy import Held, Why
-from outfitter.resolution.plan import PlannedServer
+from collections.abc import Iterator
+
+from outfitter.catalog import PinMode, StdioTransport
+from outfitter.policy import Held, Why, unpinned_package
+from outfitter.resolution.plan import Notice, PlannedServer, RunPlan
 
 
 def pin_key(planned: PlannedServer, agent: str) -> str:
@@ -16,3 +22,15 @@ def approval_of(key: str, held: Held) -> str:
     if held.why is Why.LATE:
         return f"outfitter squad approve-tools {key} {held.name}"
     return f"outfitter pins diff {key} {held.name}".rstrip()
+
+
+def package_notices(plan: RunPlan) -> Iterator[Notice]:
+    """A word about every server whose code can be another at any start."""
+    for planned in plan.servers.values():
+        definition = planned.definition.value
+        transport = definition.transport
+        package = unpinned_package(transport.command, transport.args) if isinstance(transport, StdioTransport) else None
+        if package is not None:
+            told = f"server '{planned.alias}' starts '{package}', which is not pinned: its code can change at any start"
+            waits = f"; it is not started before somebody approves it (outfitter approve {definition.name})"
+            yield Notice("unpinned_package", told + (waits if definition.pins is PinMode.APPROVE else ""))

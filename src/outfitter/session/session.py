@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from outfitter.calls import ToolInvoked
 from outfitter.errors import Conflict
+from outfitter.policy import Approve
 from outfitter.session.dispatcher import Dispatcher, DispatchResult, InProcessDispatcher
 from outfitter.session.reducers import append_all
 from outfitter.session.store import SlicePolicy, Snapshot, Store, Transaction
@@ -86,12 +87,16 @@ class Session:
 
     def __init__(
         self, dispatcher: Dispatcher | None = None, *, bus: Dispatcher | None = None, session_id: str | None = None,
-        log_limit: int = _LONGEST_LOG,
+        log_limit: int = _LONGEST_LOG, approver: Approve | None = None,
     ) -> None:  # fmt: skip
-        """Listen to the dispatcher (``bus`` is another name for it), or to one of its own."""
+        """Listen to the dispatcher (``bus`` is another name for it), or to one of its own.
+
+        ``approver`` is asked about calls of this session that a policy asks about.
+        """
         if dispatcher is not None and bus is not None:
             raise Conflict("'dispatcher' and 'bus' are two names of one thing", hint="give one of them")
         given = dispatcher if dispatcher is not None else bus
+        self.approver = approver
         self.session_id = session_id or uuid.uuid4().hex
         self.dispatcher: Dispatcher = InProcessDispatcher() if given is None else given
         self.store = Store(log_limit)

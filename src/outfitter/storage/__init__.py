@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from outfitter.storage.approvals import Approval, ApprovalState, ApprovalStore, ApprovalTimes
     from outfitter.storage.audit import AuditStore, SqliteAudit, drain, open_audit
     from outfitter.storage.budgets import BudgetBook, Reset
+    from outfitter.storage.last_seen import LastSeenFolder
     from outfitter.storage.late_tools import WaitingTool
     from outfitter.storage.ledger import LedgerFile, open_ledger
+    from outfitter.storage.pin_desk import PinDesk, shown_name
     from outfitter.storage.pins import PinBook
     from outfitter.storage.registry import (
         ENDED,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
         Writing,
         open_database,
     )
+    from outfitter.storage.results import KeptResult, ResultFolder
 
 __all__ = [
     "AGENTS",
@@ -79,15 +82,19 @@ __all__ = [
     "Events",
     "Executing",
     "Journal",
+    "KeptResult",
     "KeyRing",
     "Kind",
+    "LastSeenFolder",
     "LedgerFile",
     "Past",
     "PinBook",
+    "PinDesk",
     "Pruning",
     "Put",
     "Registry",
     "Reset",
+    "ResultFolder",
     "RunEvent",
     "RunRecord",
     "RunState",
@@ -112,6 +119,7 @@ __all__ = [
     "open_database",
     "open_ledger",
     "read_bytes",
+    "shown_name",
     "write_files",
     "write_private",
 ]
@@ -121,8 +129,11 @@ _FILES = {
     **dict.fromkeys(("Approval", "ApprovalState", "ApprovalStore", "ApprovalTimes"), "outfitter.storage.approvals"),
     **dict.fromkeys(("AuditStore", "SqliteAudit", "drain", "open_audit"), "outfitter.storage.audit"),
     **dict.fromkeys(("BudgetBook", "Reset"), "outfitter.storage.budgets"),
+    "LastSeenFolder": "outfitter.storage.last_seen",
     **dict.fromkeys(("LedgerFile", "open_ledger"), "outfitter.storage.ledger"),
     "PinBook": "outfitter.storage.pins",
+    **dict.fromkeys(("PinDesk", "shown_name"), "outfitter.storage.pin_desk"),
+    **dict.fromkeys(("KeptResult", "ResultFolder"), "outfitter.storage.results"),
     "WaitingTool": "outfitter.storage.late_tools",
 }
 """Where a name is that is not the registry's."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from outfitter.errors import StorageUnavailable
@@ -40,26 +41,33 @@ class LedgerFile:
     path: Path
     words: memoryview
     keeps: bool
-    """Whether the lock is kept from call to call, as long as nobody else wants it."""
+    """Whether the lock is kept from call to call, as long as nobody else wants it: for a process with one thread."""
     _file: int
     _map: mmap.mmap
     is_held: bool = False
     """Whether the lock is this process's, and stays so until ``breathe``."""
     _shared_until: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> None:
-        """Have the table alone; StorageUnavailable when another process does not give it."""
+        """Have the table alone, among threads and processes; StorageUnavailable when another does not give it."""
+        self._lock.acquire()
+        if not self._claims():
+            self._lock.release()
+            told = "calls cannot be counted: another process does not let go of the budgets"
+            raise StorageUnavailable(told, where=str(self.path), hint="end the process that hangs")
+
+    def _claims(self) -> bool:
         for _ in range(_TRIES):
             if _claim(self._file):
-                return
+                return True
         end = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < end:
             self.words[_WANTED] = 1
             if _claim(self._file):
-                return
+                return True
             time.sleep(_PAUSE_SECONDS)
-        told = "calls cannot be counted: another process does not let go of the budgets"
-        raise StorageUnavailable(told, where=str(self.path), hint="end the process that hangs")
+        return False
 
     def give(self) -> None:
         """Let others have it; one that keeps it does so when it is asked."""
@@ -67,6 +75,7 @@ class LedgerFile:
             self.is_held = True
         else:
             _let_go(self._file)
+        self._lock.release()
 
     def breathe(self) -> None:
         """Let go of a lock that is kept and wanted. It is not kept again for a while."""

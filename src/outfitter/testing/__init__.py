@@ -65,7 +65,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from outfitter.catalog import MCPServer
-    from outfitter.testing.cassettes.matching import entry_in_words
+    from outfitter.testing.cassettes.masking import Masker
+    from outfitter.testing.cassettes.matching import Playback, entry_in_words
     from outfitter.testing.cassettes.replaying import Replayer
     from outfitter.testing.cassettes.running import (
         LiveServer,
@@ -77,7 +78,7 @@ if TYPE_CHECKING:
         replay_http,
         replay_lines,
     )
-    from outfitter.testing.cassettes.writing import load_cassette
+    from outfitter.testing.cassettes.writing import CassetteFile, load_cassette
     from outfitter.testing.fault_rates import Dice, FaultRates, FaultReport, Strike
     from outfitter.testing.http_server import HttpServing
     from outfitter.testing.model_endpoint import ScriptedModel
@@ -85,13 +86,14 @@ if TYPE_CHECKING:
     from outfitter.testing.stand_ins import FaultProxy, recorded_server, replayed_server
 
 _FILES = {
-    "cassettes.matching": ("entry_in_words",),
+    "cassettes.masking": ("Masker",),
+    "cassettes.matching": ("Playback", "entry_in_words"),
     "cassettes.replaying": ("Replayer",),
     "cassettes.running": (
         "LiveServer", "fallback_server", "live_server", "open_replayer", "proxy_lines", "record_lines", "replay_http",
         "replay_lines",
     ),
-    "cassettes.writing": ("load_cassette",),
+    "cassettes.writing": ("CassetteFile", "load_cassette"),
     "fault_rates": ("Dice", "FaultRates", "FaultReport", "Strike"),
     "model_endpoint": ("ModelRequest", "ScriptedModel"),
     "stand_ins": ("FaultProxy", "recorded_server", "replayed_server"),
@@ -101,6 +103,7 @@ __all__ = [
     "BUILT_IN_TOOLS",
     "SLOPPY_TOOLS",
     "Banner",
+    "CassetteFile",
     "Crash",
     "DeadOnArrival",
     "Dice",
@@ -117,6 +120,7 @@ __all__ = [
     "LateReply",
     "ListStorm",
     "LiveServer",
+    "Masker",
     "ModelCall",
     "ModelCalls",
     "ModelFails",
@@ -125,6 +129,7 @@ __all__ = [
     "ModelSays",
     "ModelTurn",
     "ModelUsage",
+    "Playback",
     "Redirect",
     "Replayer",
     "Reset",

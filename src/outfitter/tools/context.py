@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
-from outfitter.policy import ToolPolicy
+from outfitter.policy import Approve, ToolPolicy
 from outfitter.session import Session
 from outfitter.tools.limits import BudgetTracker, Deadline
 
@@ -56,6 +56,10 @@ class ToolContext:
     call_id: str = ""
     report: OnProgress = _no_progress
     """Tell whoever asked how far the call is: done, total (None if unknown), a word about it."""
+    approver: Approve | None = field(default=None, repr=False)
+    """Who is asked about calls that a policy asks about; by default the session's approver."""
+    approval_wait: float = 120.0
+    """The seconds that a call waits for a person; never beyond its deadline."""
     begun_as: str = field(default="", repr=False)
     """The id of the call this context was handed to; calls that its handler makes get ids of their own."""
 
@@ -70,5 +74,7 @@ class ToolContext:
             self.adapter,
             call_id,
             self.report,
+            self.approver,
+            self.approval_wait,
             call_id,
         )

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from outfitter.calls import Call, Outcome
-from outfitter.policy import Allow, Ask, Decision, Deny, Facts, ToolPolicy
+from outfitter.calls import Call, Outcome, Refused
+from outfitter.policy import Allow, Ask, Decision, Deny, Facts, SpendingPolicy, ToolPolicy
 from outfitter.session import Session
 from outfitter.tools.context import ToolContext
 from outfitter.tools.tool import Tool
@@ -32,6 +32,29 @@ def judge_call(tool: Tool[Any, Any], call: Call, context: ToolContext) -> tuple[
     """The strictest answer of all policies, with the name of the one that gave it."""
     answers = [(_ask(policy, call, context.session), policy.name) for policy in _policies(tool, context)]
     return min(answers, key=lambda answer: answer[0].rank, default=(Allow(), ""))
+
+
+def spend_call(tool: Tool[Any, Any], call: Call, context: ToolContext) -> Refused | None:
+    """Have every policy that counts calls count this one; where one does not let it through, none has counted it."""
+    spent: list[SpendingPolicy] = []
+    for policy in _policies(tool, context):
+        if isinstance(policy, SpendingPolicy):
+            refused = _spend(policy, call)
+            if refused is not None:
+                for other in spent:
+                    other.take_back(call)
+                return refused
+            spent.append(policy)
+    return None
+
+
+def _spend(policy: SpendingPolicy, call: Call) -> Refused | None:
+    try:
+        refusal = policy.spend(call)
+    except Exception as error:  # noqa: BLE001 - what cannot be counted must not happen
+        _log.warning("policy '%s' failed on '%s'", policy.name, call.name, exc_info=True)
+        return Refused(f"policy '{policy.name}': it failed ({type(error).__name__})", "not_counted")
+    return None if refusal is None else Refused(f"'{call.name}' was refused: {refusal.text}", refusal.code)
 
 
 def notify(tool: Tool[Any, Any], call: Call, outcome: Outcome, context: ToolContext) -> None:

@@ -1,6 +1,7 @@
 """How one call goes, for every tool alike.
 
-validate → deadline → policies → budget → transaction → handler → restore on failure → policies notified → event.
+validate → deadline → policies → a person, where they ask → budget → transaction → handler → restore on failure →
+policies notified → event.
 ``execute`` blocks, ``aexecute`` awaits; between them only the way the handler is run differs. Every call leaves one
 ToolInvoked, whatever came of it.
 """
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from outfitter.calls import Failed, TimedOut, ToolResult, result_of
+from outfitter.tools.approving import ask_async, ask_sync
 from outfitter.tools.context import ToolContext
 from outfitter.tools.invocation import Invocation
 from outfitter.tools.limits import Deadline
@@ -44,7 +46,7 @@ async def aexecute(
 
 def _execute(tool: Tool[Any, Any], arguments: object, context: ToolContext) -> Invocation:
     with Invocation(tool, arguments, context) as call:
-        if call.may_begin():
+        if call.may_begin() or _is_approved(call):
             with call.begin() as transaction:
                 call.end(run_sync(tool, call.params, call.context, call.limit), transaction)
     return call
@@ -52,10 +54,23 @@ def _execute(tool: Tool[Any, Any], arguments: object, context: ToolContext) -> I
 
 async def _aexecute(tool: Tool[Any, Any], arguments: object, context: ToolContext) -> Invocation:
     with Invocation(tool, arguments, context) as call:
-        if call.may_begin():
+        if call.may_begin() or await _ais_approved(call):
             with call.begin() as transaction:
                 call.end(await run_async(tool, call.params, call.context, call.limit), transaction)
     return call
+
+
+def _is_approved(call: Invocation) -> bool:
+    """Whether a person was to be asked, and said yes."""
+    if call.wish is None or call.approver is None:
+        return False
+    return call.hear(ask_sync(call.approver, call.wish, call.approval_seconds))
+
+
+async def _ais_approved(call: Invocation) -> bool:
+    if call.wish is None or call.approver is None:
+        return False
+    return call.hear(await ask_async(call.approver, call.wish, call.approval_seconds))
 
 
 def _compensation(call: Invocation) -> Tool[Any, Any] | None:

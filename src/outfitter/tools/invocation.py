@@ -28,10 +28,10 @@ from outfitter.calls import (
 )
 from outfitter.catalog import JsonValue
 from outfitter.errors import InvalidArguments, OutfitterError
-from outfitter.policy import Ask
+from outfitter.policy import Approve, Ask, Deny, Verdict, Wish, canonical_digest
 from outfitter.session import Transaction
 from outfitter.tools.context import ToolContext
-from outfitter.tools.enforcement import judge_call, notify
+from outfitter.tools.enforcement import judge_call, notify, spend_call
 from outfitter.tools.limits import Deadline
 from outfitter.tools.tool import Tool
 
@@ -54,6 +54,8 @@ class Invocation:
     """The arguments with secrets masked, as they were before the handler could touch them."""
     decision: str = "unasked"
     outcome: Outcome | None = None
+    wish: Wish | None = None
+    """What a person is to be asked before it may begin."""
     has_begun: bool = False
 
     def __post_init__(self) -> None:
@@ -66,7 +68,15 @@ class Invocation:
     def call(self) -> Call:
         """The call as policies see it."""
         tool, context = self.tool, self.context
-        return Call(tool.name, tool.tool, self.arguments, tool.server, context.call_id, context.session.session_id)
+        return Call(
+            tool.name,
+            tool.tool,
+            self.arguments,
+            tool.server,
+            context.call_id,
+            context.session.session_id,
+            read_only=tool.reads_only,
+        )
 
     @property
     def is_free(self) -> bool:
@@ -123,13 +133,63 @@ class Invocation:
             return None
         if isinstance(decision, Ask):
             self.decision = "ask"
+            self.wish = None if self.approver is None else self._wish(decision, policy)
             return Refused(f"policy '{policy}': {decision.reason}: a person must approve it first", "approval_required")
         self.decision = "deny"
         return Refused(f"policy '{policy}': {decision.reason}", "denied")
 
+    @property
+    def approver(self) -> Approve | None:
+        """Who is asked where a policy asks."""
+        return self.context.approver or self.context.session.approver
+
+    @property
+    def approval_seconds(self) -> float:
+        """How long a person is waited for."""
+        left = None if self.context.deadline is None else self.context.deadline.remaining()
+        return self.context.approval_wait if left is None else min(left, self.context.approval_wait)
+
+    def hear(self, verdict: Verdict | None) -> bool:
+        """Whether the handler may run after what a person said; the policies are asked again, for time has passed."""
+        if verdict is None:
+            reason = "" if self.wish is None else self.wish.reason
+            self.outcome = Refused(f"nobody approved '{self.tool.name}' in time: {reason}", "approval_expired")
+        elif not verdict.is_yes:
+            self.outcome = Refused(f"'{self.tool.name}' was {verdict}", "denied")
+        else:
+            self.outcome = self._late() or self._denied_now() or self._broke()
+            self.decision = str(verdict) if self.outcome is None else self.decision
+        return self.outcome is None
+
+    def _wish(self, asks: Ask, policy: str) -> Wish:
+        """What a yes is bound to: this session, the tool as it is defined, these arguments, the rule that asks."""
+        tool, session = self.tool, self.context.session.session_id
+        return Wish(
+            agent=self.context.adapter,
+            run=session,
+            server=tool.server or "native",
+            tool=tool.tool,
+            digest=canonical_digest(dict(self.arguments)),
+            pin=canonical_digest([tool.name, tool.description, dict(tool.input_schema)]),
+            policy=canonical_digest([policy, asks.reason, repr(asks.rule)]),
+            reason=asks.reason,
+            shown=tool.name,
+            arguments=self.shown,
+            asked_by=session,
+        )
+
+    def _denied_now(self) -> Refused | None:
+        decision, policy = judge_call(self.tool, self.call, self.context)
+        return Refused(f"policy '{policy}': {decision.reason}", "denied") if isinstance(decision, Deny) else None
+
     def _broke(self) -> Refused | None:
         told = None if self.context.budget is None else self.context.budget.spend_call()
-        return None if told is None else Refused(told, "budget_spent")
+        if told is not None:
+            return Refused(told, "budget_spent")
+        refused = None if self.is_free else spend_call(self.tool, self.call, self.context)
+        if refused is not None and self.context.budget is not None:
+            self.context.budget.take_back_call()
+        return refused
 
     @property
     def limit(self) -> float | None:

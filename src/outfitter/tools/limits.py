@@ -61,6 +61,11 @@ class BudgetTracker:
             self.tool_calls += broken is None
         return broken
 
+    def take_back_call(self) -> None:
+        """One call that was counted is not made."""
+        with self._lock:
+            self.tool_calls -= 1
+
     def spend_tokens(self, input_tokens: int, output_tokens: int) -> str | None:
         """Count tokens that were used; say which limit they broke, if they did."""
         with self._lock:

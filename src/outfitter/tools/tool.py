@@ -49,6 +49,8 @@ class Tool(Generic[P, R]):
     """Its own name, where ``name`` carries a prefix."""
     title: str = ""
     annotations: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue], repr=False)
+    reads_only: bool = False
+    """Whether it only reads: what a server says of its tool counts only where the server is trusted."""
     policies: tuple[ToolPolicy, ...] = field(default=(), repr=False)
     fallback: str = field(default="", repr=False)
     """What the model is told to do instead when the tool's server is not available."""

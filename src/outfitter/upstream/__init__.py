@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from outfitter.upstream.pool import Pool, connect_all, require, share_key
     from outfitter.upstream.portal import SyncPool
     from outfitter.upstream.processes import StopTimes
-    from outfitter.upstream.programs import ProgramChanged, ProgramRegister
+    from outfitter.upstream.programs import PackageUnpinned, ProgramChanged, ProgramRegister
     from outfitter.upstream.resolver import GuardedResolver
     from outfitter.upstream.secrets import (
         DefaultSecrets,
@@ -88,7 +88,7 @@ _FILES = {
     "peers": ("Attendant", "Peer"),
     "pool": ("Pool", "connect_all", "require", "share_key"),
     "portal": ("SyncPool",),
-    "programs": ("ProgramChanged", "ProgramRegister"),
+    "programs": ("PackageUnpinned", "ProgramChanged", "ProgramRegister"),
     "resolver": ("GuardedResolver",),
     "secrets": (
         "DefaultSecrets", "EnvironmentSecrets", "FileSecrets", "KeyringSecrets", "SecretProvider",
@@ -129,6 +129,7 @@ __all__ = [
     "Launch",
     "Link",
     "Message",
+    "PackageUnpinned",
     "Patience",
     "Peer",
     "Pool",

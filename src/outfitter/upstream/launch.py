@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from outfitter.basics import quote
+from outfitter.catalog import PinMode
 from outfitter.errors import CommandForbidden, InvalidServer, SpawnFailed
+from outfitter.policy import unpinned_package
 from outfitter.resolution import ArmedServer, ArmedStdio
 from outfitter.upstream.commands import inline_code_fault, secret_argument
 from outfitter.upstream.programs import ProgramRegister
@@ -99,7 +101,10 @@ def prepare_launch(
         cwd = _working_folder(armed, rules.roots)
         program = _find_program(server, armed.command.reveal(), cwd, env.get("PATH", os.defpath))
         if rules.programs is not None:
-            rules.programs.check(server.planned.definition.value.name, _written_command(server), program)
+            definition = server.planned.definition.value
+            package = unpinned_package(_written_command(server), definition.args)
+            wanted = package if definition.pins is PinMode.APPROVE else None
+            rules.programs.check(definition.name, _written_command(server), program, wanted)
         argv = (str(program), *(arg.reveal() for arg in armed.args))
         room = Room(program, cwd, env.get("HOME"), env.get("PATH", os.defpath), rules.readable)
         argv = wrap_argv(_sandbox_of(server, rules), argv, room)

@@ -19,6 +19,7 @@ VIEWER: tuple[Action, ...] = (
     "runs.read",
     "runners.read",
     "calls.read",
+    "approvals.read",
     "events.read",
     "metrics.read",
 )

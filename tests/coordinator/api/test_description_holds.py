@@ -7,7 +7,7 @@ stands behind a good name is reached too.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,8 @@ from schemathesis import GenerationMode
 from schemathesis import checks as known_checks
 
 from outfitter.coordinator import ROUTES
+from outfitter.policy import Wish
+from outfitter.storage import Approval, ApprovalStore
 from tests.coordinator.api.kit import Served, service
 from tests.coordinator.document4 import CONTEXT_STORE
 
@@ -43,7 +45,7 @@ WANTED = (
 )
 
 
-async def _fill(served: Served) -> dict[str, str]:
+async def _fill(served: Served, store: ApprovalStore) -> dict[str, str]:
     """Give it something to be asked about; answers one good name for each resource."""
     await served.must("/mcp-servers", CONTEXT_STORE)
     await served.must("/capabilities", {"name": "c"})
@@ -53,16 +55,19 @@ async def _fill(served: Served) -> dict[str, str]:
     token = (await served.must("/tokens", {"role": "viewer"})).json["id"]
     good = {"mcp-servers": "context-store", "capabilities": "c", "agents": "a", "tokens": token}
     good |= {"serverName": "local.outfitter/context-store", "version": "latest"}
+    good["approvals"] = cast("Approval", store.ask(Wish("a", "s", "t", "d"), 60.0)).id
     return good | {"runs": run["id"], "sessions": run["session_id"]}
 
 
 @contextmanager
 def _filled(folder: Path) -> Generator[tuple[Served, dict[str, str]]]:
+    store = ApprovalStore(folder / "approvals")
     with (
+        closing(store),
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(service(folder)) as served,
+        portal.wrap_async_context_manager(service(folder, approvals=store)) as served,
     ):
-        yield served, portal.call(_fill, served)
+        yield served, portal.call(_fill, served, store)
 
 
 def _tries(operation: Any, good: dict[str, str]) -> Iterator[Any]:  # noqa: ANN401 - Schemathesis' generic types

@@ -27,6 +27,8 @@ from outfitter.tools import Tool
 
 Json: TypeAlias = dict[str, Any]
 _FORM = "StructuredOutput"
+_HOOK_SECONDS = 600.0
+"""Longer than a person is waited for; Claude Code itself would give a hook up after a minute."""
 _ALLOW: Json = {"permissionDecision": "allow"}
 
 
@@ -61,7 +63,10 @@ class Hooks:
             "PostToolUseFailure": self._after,
             "PostToolBatch": self._after_all,
         }
-        return {event: [HookMatcher(hooks=[cast("Any", hook)], on_failure="block")] for event, hook in known.items()}
+        return {
+            event: [HookMatcher(hooks=[cast("Any", hook)], timeout=_HOOK_SECONDS, on_failure="block")]
+            for event, hook in known.items()
+        }
 
     async def _before(self, hooked: Mapping[str, Any], call_id: str | None, _context: object) -> Json:
         called, known = text(hooked.get("tool_name")), call_id or text(hooked.get("tool_use_id"))

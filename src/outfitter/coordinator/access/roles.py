@@ -27,6 +27,8 @@ Action: TypeAlias = Literal[
     "runs.execute",
     "runners.read",
     "calls.read",
+    "approvals.read",
+    "approvals.decide",
     "events.read",
     "metrics.read",
     "tokens.manage",
@@ -67,6 +69,10 @@ ACTIONS: Mapping[Action, Rule] = MappingProxyType(
         ),
         "runners.read": _rule("see who executes runs", "admin", "editor", "runner", "viewer"),
         "calls.read": _rule("see recorded calls", "admin", "editor", "viewer", concerns_one_agent=True),
+        "approvals.read": _rule(
+            "see calls that wait for a person", "admin", "editor", "viewer", concerns_one_agent=True
+        ),
+        "approvals.decide": _rule("approve or refuse calls that wait for a person", "admin"),
         "events.read": _rule("follow events", "admin", "editor", "runner", "viewer"),
         "metrics.read": _rule("see the figures of the service", "admin", "editor", "viewer"),
         "tokens.manage": _rule("issue, list and revoke tokens", "admin"),

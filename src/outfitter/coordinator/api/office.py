@@ -20,6 +20,8 @@ from outfitter.coordinator.probing import Probe, nobody_probes
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from outfitter.storage import ApprovalStore
+
 _STREAMS = 200
 _BEAT_SECONDS = 15.0
 
@@ -66,6 +68,8 @@ class Office:
     """Where there are several processes: who has another one answer."""
     probe: Probe = nobody_probes
     """Connects a server, to see whether it answers."""
+    approvals: ApprovalStore | None = None
+    """Where calls wait for a person; None when nobody is asked here."""
     closing: anyio.Event = field(default_factory=anyio.Event)
     """Set when the service ends: streams end too."""
     free: frozenset[Action] = frozenset()

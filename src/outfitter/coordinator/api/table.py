@@ -6,6 +6,7 @@ from typing import Any
 
 from outfitter.coordinator.api import (
     agents,
+    approvals,
     calls,
     entries,
     events,
@@ -34,6 +35,7 @@ ROUTES: tuple[Route[Any], ...] = (
     *runs.ROUTES,
     *runners.ROUTES,
     *calls.ROUTES,
+    *approvals.ROUTES,
     *looking.ROUTES,
     *events.ROUTES,
     *tokens.ROUTES,

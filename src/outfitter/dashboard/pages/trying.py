@@ -54,11 +54,13 @@ async def attempt(page: Page) -> Response:
         refuse(problems)
         _set_header(documents, form)
         levels = [_with(one, documents[one.key]) for one in levels]
-        asked = {"agent_name": page.names["name"], "changes": _changes(levels, documents), "run": documents[_RUN]}
-        found = await page.api.send("POST", "/resolve", asked)
+        asked = {"agent_name": page.names["name"]}
+        now = await page.api.send("POST", "/resolve", asked)
+        more = {"changes": _changes(levels, documents), "run": documents[_RUN]}
+        then = await page.api.send("POST", "/resolve", asked | more)
     except OutfitterError as error:
         return _page(page, levels, form=form, error=error)
-    return _page(page, levels, form=form, found=found)
+    return _page(page, levels, form=form, found={"before": now["before"], "after": then["after"]})
 
 
 def _changes(levels: list[Level], documents: Mapping[str, Any]) -> list[Document]:
@@ -104,13 +106,14 @@ def _value(text: str) -> Any:  # noqa: ANN401 - JSON
 async def _levels(page: Page, form: Mapping[str, str]) -> list[Level]:
     """The documents of the agent's servers, of its capabilities, its own, and a run."""
     name = page.names["name"]
-    plan = await page.api.get(f"/agents/{path_part(name)}", explain=True)
-    agent = await page.api.get(f"/agents/{path_part(name)}/document")
-    wanted = [("mcp-servers", ref) for ref in dict.fromkeys(one["ref"] for one in plan["servers"] if one["ref"])]
-    wanted += [("capabilities", one) for one in agent.get("capabilities") or ()]
-    found = [_level(kind, one, await _document(page, kind, one), form) for kind, one in wanted]
+    agent: Document = await page.api.get(f"/agents/{path_part(name)}/document")
+    shared = {one: await _document(page, "capabilities", one) for one in agent.get("capabilities") or ()}
+    uses = [use for one in (agent, *shared.values()) for use in part_of(one, "mcpServers").values()]
+    refs = dict.fromkeys(use["ref"] for use in uses if use.get("ref"))
+    servers = [_level("mcp-servers", ref, await _document(page, "mcp-servers", ref), form) for ref in refs]
+    capabilities = [_level("capabilities", one, document, form) for one, document in shared.items()]
     run = Level(_RUN, "run", _RUN, "", _NO_RUN, form.get(f"doc-{_RUN}", pretty(_NO_RUN)))
-    return [*found, _level("agents", name, agent, form), run]
+    return [*servers, *capabilities, _level("agents", name, agent, form), run]
 
 
 async def _document(page: Page, kind: str, name: str) -> Document:

@@ -1,19 +1,27 @@
 // Forms that choose servers and their tools: search over all of them, and take or leave what is shown at once.
 // What a search does not show is only hidden: what was chosen there stays chosen.
 
+const MOST_OPENED = 40;
+
 for (const part of document.querySelectorAll("[data-choosing]")) {
   const find = part.querySelector("[data-find]");
   const found = part.querySelector("[data-found]");
   const rows = [...part.querySelectorAll(".server-row")].map((row) => ({
     row,
     use: row.querySelector(".use input"),
+    only: row.querySelector("[data-only]"),
     count: row.querySelector("[data-count]"),
     tools: [...row.querySelectorAll("[data-tool]")].map((label) => ({ label, box: label.querySelector("input") })),
   }));
 
-  const tell = ({ count, tools }) => {
+  const tell = ({ only, count, tools }) => {
     const chosen = tools.filter((tool) => tool.box.checked).length;
-    count.textContent = tools.length === 0 ? "" : chosen === 0 ? `none of ${tools.length} ticked` : `${chosen} of ${tools.length} ticked`;
+    count.textContent = tools.length === 0 ? "" : only.value === "" ? `all ${tools.length}` : `${chosen} of ${tools.length}`;
+  };
+
+  const take = (one) => {
+    one.use.checked = true;
+    one.only.value = "1";
   };
 
   const look = () => {
@@ -30,20 +38,24 @@ for (const part of document.querySelectorAll("[data-choosing]")) {
       }
       const isShown = isMeant || shown > 0;
       if (one.row.hidden === isShown) one.row.hidden = !isShown;
-      one.row.classList.toggle("searched", wanted !== "" && shown > 0);
+      one.hasFound = wanted !== "" && shown > 0;
       if (isShown) servers += 1;
       tools += shown;
     }
-    found.textContent = wanted === "" ? "" : `${servers} servers and ${tools} tools are shown`;
+    const isOpened = servers <= MOST_OPENED;
+    for (const one of rows) one.row.classList.toggle("searched", one.hasFound && isOpened);
+    const more = isOpened ? "" : ": search for more of a name to choose among their tools";
+    found.textContent = wanted === "" ? "" : `${servers} servers and ${tools} tools are shown${more}`;
   };
 
+  // A server of which all tools are had anyway is left alone.
   const choose = (some, isChosen) => {
     for (const one of some) {
-      const isOpen = one.use.checked || one.row.classList.contains("searched");
-      if (one.row.hidden || !isOpen) continue;
+      const isOpen = one.use.checked ? one.only.value !== "" : one.row.classList.contains("searched");
       const shown = one.tools.filter((tool) => !tool.label.hidden);
+      if (one.row.hidden || !isOpen || shown.length === 0) continue;
       for (const { box } of shown) box.checked = isChosen;
-      if (isChosen && shown.length > 0) one.use.checked = true;
+      if (isChosen) take(one);
       tell(one);
     }
   };
@@ -55,7 +67,7 @@ for (const part of document.querySelectorAll("[data-choosing]")) {
   part.addEventListener("change", (event) => {
     const one = rows.find(({ row }) => row.contains(event.target));
     if (!one) return;
-    if (event.target.checked && event.target.closest("[data-tool]")) one.use.checked = true;
+    if (event.target.checked && event.target.closest("[data-tool]")) take(one);
     tell(one);
   });
   part.addEventListener("click", (event) => {

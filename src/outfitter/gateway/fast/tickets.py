@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from outfitter.catalog import ToolRule, rewrites
+from outfitter.calls import META_NAMES
+from outfitter.catalog import SearchMode, ToolRule, rewrites
 from outfitter.errors import NotFound
 from outfitter.gateway import modern
 from outfitter.gateway.desk import Desk
@@ -147,9 +148,11 @@ class TicketBook:
         return ticket
 
     def _draw(self, view: View, shown: str, item: Item, visitor: Visitor, meta: Message) -> Ticket | None:
+        if shown in META_NAMES and view.seat.plan.agent.tool_search.mode is not SearchMode.NEVER:
+            return None
         link, counted = _link_of(item), self.desk.turnstile.use_of(view.seat.plan)
         # A call that changes lanes would be counted twice by the second.
-        if link is None or counted is None or _is_mirrored(item, visitor) or rewrites(item.override):
+        if link is None or counted is None or _is_mirrored(item, visitor) or rewrites(item.override) or item.is_cut:
             return None
         params: Message = {"name": item.name, "_meta": meta} if meta else {"name": item.name}
         asked = Forwarding(item.line, visitor, "tools/call", params).params_for(link)

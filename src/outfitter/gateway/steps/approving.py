@@ -2,7 +2,7 @@
 
 Whoever answers first counts: somebody at the dashboard, the command line or the API, or, where the agent's
 configuration says so, the person at the client. A yes is used once, and only if neither the rules nor the tool have
-changed meanwhile. What is asked is ``gateway.approvals``; where it waits is ``storage``.
+changed meanwhile. What is asked is ``gateway.wishes``; where it waits is ``storage``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import anyio
 import anyio.to_thread
 
 from outfitter.errors import OutfitterError, StorageUnavailable
-from outfitter.gateway.approvals import Approvals, can_be_asked, pin_of, policy_of, question_of, read_answer, wish_of
+from outfitter.gateway.approvals import Approvals
 from outfitter.gateway.asked import Asked, Next, told
 from outfitter.gateway.faults import Rejected
 from outfitter.gateway.limits import Turnstile
 from outfitter.gateway.seats import SeatBook
 from outfitter.gateway.views import as_object
+from outfitter.gateway.wishes import can_be_asked, pin_of, policy_of, question_of, read_answer, wish_of
 from outfitter.policy import Ask, Wish
 from outfitter.upstream import Message
 

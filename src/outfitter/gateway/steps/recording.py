@@ -15,6 +15,7 @@ from outfitter.catalog import NOTHING_KEPT, Agent, RecordRule
 from outfitter.errors import OutfitterError, StorageUnavailable, UpstreamError
 from outfitter.gateway.asked import OUTCOME, Asked, Next
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
+from outfitter.gateway.kept import OWN
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import CallRecord, Result, measure
 from outfitter.gateway.trace import Trace, join_trace
@@ -106,7 +107,8 @@ class Recording:
         return CallRecord(
             call_id=asked.call_id, agent=who.agent, token_id=who.token_id, run_id=who.run_id,
             started_at=began, duration=took, outcome=found.outcome, code=found.code,
-            shown=asked.name[:256], server=item.alias if item else asked.missing, tool=item.name if item else "",
+            shown=asked.name[:256], server=item.alias if item else asked.missing or (OWN if asked.own else ""),
+            tool=item.name if item else asked.own,
             decision="" if item is None else _word(asked), rule=_why(asked),
             bytes_in=bytes_in, bytes_out=len(text), digest=digest,
             trace_id=trace.trace_id if trace else asked.call_id,

@@ -14,6 +14,7 @@ from outfitter.errors import StorageUnavailable
 from outfitter.gateway.asked import Asked, Next, told
 from outfitter.gateway.budgets import Accounts
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected
+from outfitter.gateway.kept import OWN
 from outfitter.gateway.records import measure
 from outfitter.policy import Meter, Refusal
 from outfitter.upstream import BEGUN, Message
@@ -30,9 +31,10 @@ class Spending:
 
     async def __call__(self, asked: Asked, go_on: Next) -> Message:
         """Refuse a call whose budget is used up; count what any other uses."""
-        if asked.item is None:
+        if asked.item is None and not asked.own:
             raise TypeError("a call is counted after its tool is found")
-        meter = self.accounts.meter_of(asked.view.seat, asked.item.alias, asked.item.name)
+        server, tool = (OWN, asked.own) if asked.item is None else (asked.item.alias, asked.item.name)
+        meter = self.accounts.meter_of(asked.view.seat, server, tool)
         if meter is None:
             return await go_on(asked)
         size, digest = measure(asked.arguments)

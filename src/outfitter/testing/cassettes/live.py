@@ -16,12 +16,11 @@ from typing import Any, cast
 from outfitter.catalog import MCPServer
 from outfitter.errors import Invalid, OutfitterError
 from outfitter.resolution import ArmedRemote, ArmedServer, ArmedStdio
-from outfitter.testing.exchange import VERSION_KEY, part
+from outfitter.testing.exchange import VERSION_KEY, Message, part
 from outfitter.upstream import (
     HttpClient,
     HttpWire,
     Inbox,
-    Message,
     SpawnRules,
     Wire,
     arm_servers,

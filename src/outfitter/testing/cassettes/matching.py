@@ -17,6 +17,7 @@ from outfitter.basics import MASK
 from outfitter.formats import Cassette, CassetteEntry, Exchange
 
 _NEAREST = 3
+_OPENING = frozenset({"initialize", "server/discover"})
 _SHOWN = 160
 Json: TypeAlias = "dict[str, Any]"
 
@@ -74,13 +75,15 @@ class Playback:
         return following
 
     def unused(self) -> int:
-        """How many answers nobody has asked for."""
-        return len(self.exchanges) - len(self._given)
+        """How many answers nobody has asked for, those to opening requests left out."""
+        places = {place for place, one in enumerate(self.exchanges) if one.method not in _OPENING}
+        return len(places - self._given)
 
     def nearest(self, method: str, params: Mapping[str, Any]) -> list[str]:
         """What was recorded and is most like this request, each once, the likest first."""
         wanted = in_words(method, params)
-        texts = list(dict.fromkeys(in_words(one.method, one.params) for one in self.exchanges))
+        others = [one for one in self.exchanges if one.method not in _OPENING]
+        texts = list(dict.fromkeys(in_words(one.method, one.params) for one in others))
         scored = sorted(texts, key=lambda text: -difflib.SequenceMatcher(None, wanted, text).ratio())
         return scored[:_NEAREST]
 

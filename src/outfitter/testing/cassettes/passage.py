@@ -18,14 +18,13 @@ from outfitter.basics import the_one_in
 from outfitter.catalog import MCPServer
 from outfitter.errors import OutfitterError
 from outfitter.testing.cassettes.live import Live, armed, open_wire
-from outfitter.testing.exchange import METHOD_NOT_FOUND, PARSE_ERROR, Refusal, part
-from outfitter.upstream import Message
+from outfitter.testing.exchange import METHOD_NOT_FOUND, PARSE_ERROR, Message, Refusal, part
 
 Answer: TypeAlias = Callable[[Message], Awaitable[Message | None]]
 """The response to a request; None when nothing at all is said."""
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 _INTERNAL = -32603
-_DRAIN_SECONDS = 1.5
+_DRAIN_SECONDS = 10.0
 
 
 class Between(Protocol):

@@ -13,8 +13,7 @@ from outfitter.formats import Announced, Exchange
 from outfitter.testing.cassettes.masking import Masker
 from outfitter.testing.cassettes.passage import Answer
 from outfitter.testing.cassettes.writing import CassetteFile
-from outfitter.testing.exchange import VERSION_KEY, part
-from outfitter.upstream import Message
+from outfitter.testing.exchange import VERSION_KEY, Message, part
 
 _STANDING = frozenset({"subscriptions/listen"})
 
@@ -67,10 +66,8 @@ class Recorder:
             owner.notices.append(message)
 
     def _owner(self, message: Message, during: object) -> _Open | None:
-        if str(message.get("method")).endswith(("/list_changed", "/updated")):
-            return None
-        if during is not None:
-            return self._open.get(during)
+        if during in self._open:
+            return self._open[during]
         if message.get("method") == "notifications/progress":
             token = part(message, "params").get("progressToken")
             return next((one for one in self._open.values() if one.token == token and token is not None), None)

@@ -144,13 +144,14 @@ class Replayer:
         exchange = played.exchange
         for notice in exchange.notices:
             told = _addressed(notice, request)
-            if told is not None:
+            if told is not None and not _is_announced(notice):
                 yield Say({"jsonrpc": "2.0", **told})
         for question in () if request.modern else exchange.questions:
             yield Ask(str(question["method"]), part(question, "params"))
         # Once: a client that asks again because of a notice would hear it again, without end.
-        for notice in () if played.is_repeated else self.playback.after(exchange):
-            yield Announce(str(notice["method"]), part(notice, "params"))
+        announced = [*filter(_is_announced, exchange.notices), *self.playback.after(exchange)]
+        for notice in () if played.is_repeated else announced:
+            yield Announce(str(notice["method"]), _without_meta(part(notice, "params")))
         if exchange.error is not None:
             error = exchange.error
             raise Refusal(int(error.get("code", 0)), str(error.get("message", "")), error.get("data"))
@@ -204,6 +205,15 @@ class Replayer:
 def _shown(method: str, params: Mapping[str, Any]) -> str:
     """A request in words, without its secrets."""
     return in_words(method, redact(params))
+
+
+def _is_announced(notice: Message) -> bool:
+    """Whether a notice is for everyone who listens, and not for whoever asks."""
+    return str(notice["method"]).endswith(("/list_changed", "/updated"))
+
+
+def _without_meta(params: Message) -> Message:
+    return {key: value for key, value in params.items() if key != "_meta"}
 
 
 def _addressed(notice: Message, request: Request) -> Message | None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import anyio
 
 from outfitter.testing.cassettes.passage import Answer, Hangup
-from outfitter.testing.exchange import VERSION_KEY, Refusal, part
+from outfitter.testing.exchange import VERSION_KEY, Message, Refusal, part
 from outfitter.testing.fault_rates import Dice
-from outfitter.upstream import Message
 
 _INJECTED = -32603
 _SAID = "a fault that outfitter proxy injected"

@@ -1,0 +1,32 @@
+"""Five hundred servers with five thousand tools: everything is found from the keyboard, and no page is heavy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.dashboard.crowd import PAGES, big, weight
+from tests.dashboard.kit import looking, serious
+
+pytestmark = pytest.mark.anyio
+MOST_BYTES = 250_000
+
+
+@pytest.mark.promise("D13")
+async def test_a_tool_among_thousands_is_found_from_the_keyboard_and_every_page_is_light(tmp_path: Path) -> None:
+    async with looking(big(tmp_path)) as one:
+        await one.sign_in()
+        assert "500" in await one.page.inner_text(".figures")
+        await one.page.keyboard.press("/")
+        await one.page.keyboard.type("needle")
+        await one.page.locator("#found a", has_text="needle_in_the_hay").wait_for()
+        await one.page.keyboard.press("Enter")
+        await one.page.wait_for_url("**/ui/servers/server-0250")
+        cookies = await one.page.context.cookies()
+        held = {"cookie": "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in cookies)}  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        async with aiohttp.ClientSession(one.up.url, headers=held, auto_decompress=False) as http:
+            weights = {path: await weight(http, path) for path in PAGES}
+        assert {path: size for path, size in weights.items() if size > MOST_BYTES} == {}
+        assert serious(one.faults) == []
