@@ -87,6 +87,10 @@ tokens issue agent --label x
 tokens list
 tokens revoke TOKEN:id
 tokens revoke none
+approvals list
+approvals show none
+approvals approve none
+approvals deny none --json
 audit calls --agent a --json
 audit calls --outcome denied --limit 2
 audit changes
@@ -195,7 +199,7 @@ def test_what_commands_say_of_the_story(story: list[tuple[str, Printed]]) -> Non
     assert changes == ["create", "update", "rollback"]
 
 
-GROUPS = ["servers", "capabilities", "agents", "runs", "sessions", "tokens", "audit"]
+GROUPS = ["servers", "capabilities", "agents", "runs", "sessions", "tokens", "audit", "approvals"]
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -87,3 +87,6 @@ async def test_an_uploaded_file_is_read_by_its_name_and_what_differs_is_replaced
         await one.page.set_input_files("[name=file]", tmp_path / "odd.json")
         await one.page.get_by_role("button", name="Look at it").click()
         assert "not text in UTF-8" in await one.page.inner_text("[role=alert]")
+        for kind in ("multipart/form-data", "multipart/form-data; boundary=x"):
+            sent = await one.page.request.post(f"{one.up.url}/ui/import", data="--x", headers={"content-type": kind})
+            assert (sent.status, "cannot be read" in await sent.text()) == (422, True)

@@ -66,6 +66,9 @@ async def test_sign_in_variables_pins_and_trust_are_set_and_secrets_stay_when_th
         _, stored, _ = await one.up.api("GET", "/mcp-servers/store")
         assert (stored["pins"], stored["trusted"], stored["auth"]["scope"]) == ("approve", True, "read")
         assert stored["auth"]["client_secret"], "it is masked, and there"
+        rules = await one.page.locator("section", has_text="Signs in").inner_text()
+        assert "oauth2_client_credentials" in rules
+        assert "is believed" in rules
 
         await one.go("/ui/new/server")
         await one.page.fill("[name=id]", "program")

@@ -169,18 +169,18 @@ async def test_a_result_that_cannot_be_kept_is_cut_and_says_so(tmp_path: Path) -
 
 
 def test_kept_results_are_private_and_end_by_age_and_by_size(tmp_path: Path) -> None:
-    now = [1_000_000_000.0]
-    shelf = ResultFolder(tmp_path / "results", most_bytes=10_000, seconds=1e12, clock=lambda: now[0])
+    moments = iter(range(1_000_000_000, 2_000_000_000))
+    shelf = ResultFolder(tmp_path / "results", most_bytes=10_000, clock=lambda: float(next(moments)))
     idents = [shelf.put(("a", ""), b"x" * 4000, server="s", tool="t", type="text/plain") for _ in range(5)]
     files = [path for path in (tmp_path / "results").rglob("*") if path.is_file()]
-    assert len(files) == 2
+    assert {path.name for path in files} == set(idents[-2:])
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert stat.S_IMODE(files[0].parent.stat().st_mode) == 0o700
     assert shelf.read(("a", ""), idents[-1]) == (b"x" * 4000, "text/plain")
     assert [shelf.read(owner, idents[-1]) for owner in (("a", "run-1"), ("b", ""))] == [None, None]
-    assert (shelf.all()[0].agent, shelf.all()[0].size) == ("a", 4000)
-    old = ResultFolder(tmp_path / "results", seconds=10.0, clock=lambda: files[0].stat().st_mtime + 3600)
-    assert (old.read(("a", ""), idents[-1]), old.all()) == (None, ())
-    old.put(("b", ""), b"new", server="s", tool="t", type="text/plain")
+    assert [(one.id, one.agent, one.size) for one in shelf.all()] == [(ident, "a", 4000) for ident in idents[:-3:-1]]
+    later = ResultFolder(tmp_path / "results", clock=lambda: 1_000_100_000.0)
+    assert (later.read(("a", ""), idents[-1]), later.all()) == (None, ())
+    later.put(("b", ""), b"new", server="s", tool="t", type="text/plain")
     assert [path.read_bytes()[-3:] for path in (tmp_path / "results").rglob("*") if path.is_file()] == [b"new"]
-    assert (old.clear(), list((tmp_path / "results").iterdir())) == (1, [])
+    assert (later.clear(), list((tmp_path / "results").iterdir())) == (1, [])

@@ -14,6 +14,7 @@ from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
 from outfitter.app.endpoint import open_endpoint
 from outfitter.app.exchange import Merge, entries_of, merge_catalog
 from outfitter.app.first_start import token_book
+from outfitter.app.last_seen import last_seen_of, note_live
 from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, program_register
 from outfitter.app.local_api import App, open_local_api
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
@@ -82,11 +83,13 @@ __all__ = [
     "follow_calls",
     "has_registry",
     "home_at",
+    "last_seen_of",
     "local_server",
     "make_pool",
     "merge_catalog",
     "merge_found",
     "new_squad",
+    "note_live",
     "open_endpoint",
     "open_files",
     "open_local_api",

@@ -20,7 +20,7 @@ from outfitter.catalog import Agent
 from outfitter.storage import CatalogFolder
 
 if TYPE_CHECKING:
-    from outfitter.gateway import LedgerAccounts
+    from outfitter.gateway import Desk, LedgerAccounts
     from outfitter.storage import BudgetBook
 
 _LOOK_SECONDS = 0.1
@@ -39,6 +39,14 @@ def budgets_here(settings: Settings) -> BudgetBook:
     told = read_news(settings.state / "gateway.json") or {}
     served = str(told.get("catalog") or "")
     return budgets_of(replace(settings, catalog=Path(served)) if served else settings)
+
+
+def book_of(desk: Desk) -> BudgetBook | None:
+    """The budgets as the gateway itself counts them; None when it counts nothing."""
+    from outfitter.gateway import LedgerAccounts
+
+    accounts = desk.governing.accounts
+    return accounts.book if isinstance(accounts, LedgerAccounts) else None
 
 
 def agents_here(settings: Settings) -> Mapping[str, Agent]:

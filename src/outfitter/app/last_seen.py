@@ -6,12 +6,15 @@ What is kept and why is ``gateway.last_seen``; the files are ``storage.last_seen
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from outfitter.app.settings import Settings
+from outfitter.resolution import RunPlan, SeenServer, seen_key
 
 if TYPE_CHECKING:
     from outfitter.storage import LastSeenFolder
+    from outfitter.upstream import Agreement, Message
 
 
 def last_seen_of(settings: Settings) -> LastSeenFolder:
@@ -20,3 +23,9 @@ def last_seen_of(settings: Settings) -> LastSeenFolder:
 
     catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
     return LastSeenFolder(settings.state / "last-seen" / catalog)
+
+
+def note_live(settings: Settings, plan: RunPlan, alias: str, tools: Sequence[Message], agreed: Agreement) -> None:
+    """Remember what a server has just said of itself."""
+    seen = SeenServer(tuple(tools), agreed.capabilities, agreed.instructions)
+    last_seen_of(settings).keep(seen_key(plan.servers[alias], plan.agent.name), seen)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,8 @@ from outfitter.catalog import (
     hidden_given,
 )
 from outfitter.errors import CallDenied, NotFound, OutfitterError, UnresolvedPlaceholder
-from outfitter.policy import Ask, Definition, Deny
-from outfitter.resolution import ArmedServer, RunPlan, Want, arm_each, resolve, server_wants
+from outfitter.policy import Ask, Definition, Deny, Held
+from outfitter.resolution import ArmedServer, RunPlan, Want, approval_of, arm_each, pin_key, resolve, server_wants
 from outfitter.upstream import fetch_each, make_providers
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ class LiveTools:
     plan: RunPlan
     tools: Mapping[ToolKey, Mapping[str, JsonValue]]
     names: NameMap
+    held: Mapping[ToolKey, Held] = field(default_factory=dict[ToolKey, Held])
+    """Those that wait for a person."""
 
     @classmethod
     def of(cls, plan: RunPlan, listed: Mapping[str, list[dict[str, JsonValue]]], pins: Pins) -> LiveTools:
@@ -101,6 +103,7 @@ class LiveTools:
         from outfitter.gateway import held_back
 
         tools: dict[ToolKey, Mapping[str, JsonValue]] = {}
+        held: dict[ToolKey, Held] = {}
         for alias, found in listed.items():
             planned, named = plan.servers[alias], {str(tool.get("name")): tool for tool in found}
             waits = held_back(planned, plan.agent.name, partial(_definitions, found), pins)
@@ -108,7 +111,8 @@ class LiveTools:
             for name, tool in let_in.items():
                 override = planned.overrides.get(name)
                 tools[ToolKey(alias, name)] = tool if override is None else apply_override(tool, override.value)
-        return cls(plan, tools, build_name_map((key, plan.servers[key.server].prefix) for key in tools))
+            held |= {ToolKey(alias, name): one for name, one in waits.items()}
+        return cls(plan, tools, build_name_map((key, plan.servers[key.server].prefix) for key in tools), held)
 
     def find(self, name: str) -> ToolKey:
         """The tool that a shown name, ``server/tool`` or a tool's own name means; NotFound when none or several."""
@@ -120,6 +124,11 @@ class LiveTools:
             return found[0]
         if found:
             raise NotFound(f"tool '{name}' is ambiguous", hint=f"say {' or '.join(self.names.shown[k] for k in found)}")
+        for key, one in self.held.items():
+            planned = self.plan.servers[key.server]
+            if name in {key.tool, f"{key.server}/{key.tool}", f"{planned.prefix}_{key.tool}"}:
+                hint = approval_of(pin_key(planned, self.plan.agent.name), one)
+                raise NotFound(f"tool '{name}' is held back: {one.reason}", hint=hint)
         hint = suggest(name, self.names.keys)
         raise NotFound(f"agent '{self.plan.agent.name}' has no tool '{name}'", hint=hint)
 

@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
+from outfitter.app.approvals import open_approvals
+from outfitter.app.pins import pin_desk
 from outfitter.app.registry_place import KEYS, registry_url
 from outfitter.app.settings import Settings
 
@@ -33,8 +35,9 @@ async def open_local_api(settings: Settings) -> AsyncGenerator[App]:
             open_database(registry_url(settings), KeyRing(settings.state / KEYS)) as database,
             open_coordinator(database, audit=audit) as coordinator,
             open_access(database.tokens, is_open=True) as access,
+            open_approvals(settings) as approvals,
         ):
-            office = Office(coordinator, access)
+            office = Office(coordinator, access, pins=pin_desk(settings), approvals=approvals)
             try:
                 yield make_api(office)
             finally:

@@ -18,7 +18,7 @@ from outfitter.resolution import Notice, RunPlan, approval_of, pin_key
 
 if TYPE_CHECKING:
     from outfitter.gateway import Desk
-    from outfitter.storage import PinBook, WaitingTool
+    from outfitter.storage import PinBook, PinDesk, WaitingTool
 
 _LOOK_SECONDS = 1.0
 
@@ -29,6 +29,13 @@ def pins_of(settings: Settings) -> PinBook:
 
     catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
     return PinBook.at(settings.state / "pins" / f"{catalog}.db")
+
+
+def pin_desk(settings: Settings) -> PinDesk:
+    """The same pins, as people look at them."""
+    from outfitter.storage import PinDesk
+
+    return PinDesk(pins_of(settings))
 
 
 def pins_here(settings: Settings) -> PinBook:

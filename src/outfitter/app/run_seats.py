@@ -129,7 +129,7 @@ class ServedRuns:
         for alias, error in servers.items():
             if isinstance(error, OutfitterError):
                 _log.warning("run '%s' goes without server '%s': %s", plan.run_id, alias, error)
-        return Seat(plan, servers)
+        return Seat(plan, servers, above=outfit.above)
 
 
 async def _forward(relay: Relay, mark: str, passed: Passed, scope: Message, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them

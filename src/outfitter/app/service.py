@@ -21,12 +21,15 @@ import anyio
 import anyio.to_thread
 
 from outfitter.app.approvals import approvals_of
+from outfitter.app.budgets import book_of
 from outfitter.app.first_start import import_tokens, load_http
 from outfitter.app.following import Applied, follow_folder, state_of
+from outfitter.app.last_seen import last_seen_of
 from outfitter.app.news import News
 from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.pages import Pages
 from outfitter.app.passes import KnownTokens, Passes
+from outfitter.app.pins import pin_desk
 from outfitter.app.probing import probe_server
 from outfitter.app.registry_place import DATABASE, KEYS, registry_url
 from outfitter.app.run_seats import ServedRuns
@@ -266,6 +269,8 @@ class Service:
                 coordinator, access,
                 metrics=self._desk.recorder.metrics.text, ready=self.ready, closing=self._desk.closing,
                 pass_on=self.runs.pass_on, approvals=approvals_of(self.settings),
+                pins=pin_desk(self.settings), budgets=book_of(self._desk),
+                recall=last_seen_of(self.settings).recall,
                 probe=partial(
                     probe_server, self.settings, self.environment, lambda: coordinator.live.catalog,
                     self._desk.exchange.pool,

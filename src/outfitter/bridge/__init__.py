@@ -19,6 +19,7 @@ from outfitter.bridge.proxy import MCPProxy, ProxiedMCPServer
 from outfitter.bridge.resources import McpContent, McpReading, McpResource, McpResources
 from outfitter.bridge.results import ResultLimits, read_answer
 from outfitter.bridge.section import IntegrationOptions, McpIntegrationParams, McpIntegrationSection
+from outfitter.bridge.shelf import ResultShelf
 from outfitter.catalog import MCPServer, SseTransport, StdioTransport, StreamableHttpTransport
 
 MCPServerConfig = MCPServer
@@ -45,6 +46,7 @@ __all__ = [
     "PinFile",
     "ProxiedMCPServer",
     "ResultLimits",
+    "ResultShelf",
     "ServerTools",
     "SseTransport",
     "StdioTransport",

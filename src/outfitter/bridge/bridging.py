@@ -15,6 +15,7 @@ from outfitter.bridge.calling import BridgedCall
 from outfitter.bridge.connection import McpConnection
 from outfitter.bridge.pin_file import PinFile
 from outfitter.bridge.results import DEFAULT_LIMITS, ResultLimits
+from outfitter.bridge.shelf import ResultShelf
 from outfitter.catalog import JsonValue, MCPServer, ToolKey, ToolOverride, apply_override, build_name_map
 from outfitter.errors import InvalidSchema, McpSchemaError
 from outfitter.policy import Held, ToolPolicy
@@ -50,6 +51,8 @@ class BridgeOptions:
     overrides: Overrides = field(default_factory=dict[str, Mapping[str, ToolOverride]])
     """What is said otherwise about tools, by the name of their server and their own."""
     pins: PinFile | None = None
+    shelf: ResultShelf | None = None
+    """Where results are kept that are too large for a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def _bridge(source: ServerTools, definition: Message, shown: str, options: Bridg
     definition = definition if override is None else apply_override(definition, override)
     arguments = read_schema(_schema(definition, "inputSchema") or {"type": "object"}, name=shown)
     promise = _promise(definition, shown)
-    call = BridgedCall(server, name, source.connection, arguments, promise, options.results, override)
+    call = BridgedCall(server, name, source.connection, arguments, promise, options.results, override, options.shelf)
     given = definition.get("annotations")
     annotations = cast("dict[str, JsonValue]", given) if isinstance(given, dict) else {}
     return Tool[Any, Any](

@@ -17,6 +17,7 @@ import anyio
 from outfitter.bridge.connection import McpConnection
 from outfitter.bridge.home import current_loop, deliver_on
 from outfitter.bridge.results import DEFAULT_LIMITS, ResultLimits, read_answer, read_refusal
+from outfitter.bridge.shelf import ResultShelf
 from outfitter.calls import ToolResult
 from outfitter.catalog import MCPServer, TimeLimits, ToolOverride, complete_arguments, hidden_given
 from outfitter.errors import UpstreamError, UpstreamTimeout
@@ -40,6 +41,7 @@ class BridgedCall:
     promise: Shape | None = field(default=None, repr=False)
     limits: ResultLimits = DEFAULT_LIMITS
     override: ToolOverride | None = None
+    shelf: ResultShelf | None = None
 
     def call(self, params: object, *, context: ToolContext) -> ToolResult[Any]:
         """The result, for code without a loop."""
@@ -50,7 +52,7 @@ class BridgedCall:
             answer = self.connection.home.call(self._request(arguments, context, None))
         except UpstreamError as error:
             return read_refusal(error)
-        return read_answer(answer, self.promise, self.limits)
+        return self._result(answer)
 
     async def acall(self, params: object, *, context: ToolContext) -> ToolResult[Any]:
         """The result, awaited; cancelling it reaches the server."""
@@ -61,7 +63,11 @@ class BridgedCall:
             answer = await self.connection.home.acall(self._request(arguments, context, current_loop()))
         except UpstreamError as error:
             return read_refusal(error)
-        return read_answer(answer, self.promise, self.limits)
+        return self._result(answer)
+
+    def _result(self, answer: Message) -> ToolResult[Any]:
+        result = read_answer(answer, self.promise, self.limits)
+        return result if self.shelf is None else self.shelf.shorten(answer, result)
 
     def _arguments(self, params: object) -> Message | ToolResult[Any]:
         """The arguments as they are sent; the refusal, when one is among them that the override hides."""

@@ -7,7 +7,7 @@ an asynchronous twin whose name starts with ``a``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
 import anyio
@@ -21,6 +21,7 @@ from outfitter.bridge.pool import McpConnectionPool
 from outfitter.bridge.prompts import write_prompt
 from outfitter.bridge.resources import McpResources
 from outfitter.bridge.results import DEFAULT_LIMITS, ResultLimits
+from outfitter.bridge.shelf import ResultShelf
 from outfitter.catalog import MCPServer, ToolKey
 from outfitter.errors import McpConnectionError, McpSchemaError, PromptValidationError
 from outfitter.policy import Held
@@ -46,6 +47,8 @@ class IntegrationOptions(SectionOptions, total=False):
     """What is said otherwise about tools, by the name of their server and their own."""
     pins: PinFile | None
     """With one, tools and programs that are not what was approved are held back."""
+    shelf: ResultShelf | None
+    """With one, results that are too large for a model are kept there, and a tool reads them."""
 
 
 class McpIntegrationSection(Section[McpIntegrationParams]):
@@ -69,6 +72,7 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
             options.pop("result_limits", DEFAULT_LIMITS),
             options.pop("overrides", {}),
             options.pop("pins", None),
+            options.pop("shelf", None),
         )
         options.setdefault("default_params", McpIntegrationParams())
         options.setdefault("accepts_overrides", False)
@@ -166,7 +170,8 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
 
     def tools(self) -> tuple[Tool[Any, Any], ...]:
         """The bridged tools of connected servers as they are now; McpConnectionError before ``connect``."""
-        return (*self._tools, *self.live.tool_set.tools)
+        shelf = self.live.options.shelf
+        return (*self._tools, *self.live.tool_set.tools, *(() if shelf is None else (shelf.tool,)))
 
     @property
     def tools_by_server(self) -> dict[str, tuple[Tool[Any, Any], ...]]:
@@ -213,14 +218,14 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
     def clone(self, **changes: object) -> Self:
         """Another section like this one, not connected; a shared pool stays shared."""
         template = changes.pop("template", self.template)
-        session = changes.pop("session", self.live.session)
+        session, shelf = changes.pop("session", self.live.session), self.live.options.shelf
         fresh = super().clone(**changes)
         fresh.template = None if template is None else str(template)
         fresh.live = LiveServers(
             self.servers,
             session=session if isinstance(session, Session) else None,
             pool=self._shared_pool,
-            options=self.live.options,
+            options=replace(self.live.options, shelf=None if shelf is None else shelf.fresh()),
         )
         return fresh
 

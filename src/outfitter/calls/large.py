@@ -18,6 +18,8 @@ _MOST_SHOWN, _LEAST_SHOWN = 6_000, 200
 _HEAD = 2 / 3
 _MOST_MATCHES = 20
 _AROUND = 120
+_WIDEST = 4
+"""How many bytes a character has at most: whoever reads on comes forward."""
 Encode: TypeAlias = Callable[[object], bytes]
 READER_TOOL: Mapping[str, Any] = {
     "name": READER,
@@ -120,7 +122,7 @@ def cut(text: bytes, start: int, length: int) -> Piece:
 
 def read_part(text: bytes, offset: int, length: int) -> str:
     """A part of a kept text, with where it stands and where the next one begins."""
-    piece = cut(text, offset, length)
+    piece = cut(text, offset, max(length, _WIDEST))
     if piece.start >= piece.total:
         return f"[offset {offset} is behind the end: there are {piece.total} bytes]"
     more = f"; the next part begins at offset {piece.end}" if piece.end < piece.total else "; this is the end"

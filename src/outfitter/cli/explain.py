@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from outfitter.app import pins_of, waiting_of, with_waiting
+from outfitter.app import last_seen_of, pins_of, waiting_of, with_waiting
 from outfitter.catalog import Catalog, RunRequest
 from outfitter.cli.console import complete_names, folder, json_option, load, make_console, print_json, settings
 from outfitter.cli.paint import paint_explanation, paint_why_not
+from outfitter.cli.tokens import seen_line
 from outfitter.formats import MAX_BYTES, Syntax, read_document, read_run
-from outfitter.resolution import RunPlan, explain, resolve, why_not
+from outfitter.resolution import RunPlan, explain, resolve, weigh_seen, why_not
 from outfitter.storage import read_bytes
 
 _run_option = click.option(
@@ -46,10 +47,14 @@ def explain_command(agent: str, run_file: str | None, parent_files: tuple[str, .
     place = folder()
     plan = _plan(load(), agent, run_file, parent_files)
     explanation = explain(with_waiting(plan, waiting_of(pins_of(settings()), plan)))
+    weights = weigh_seen(plan, last_seen_of(settings()).recall)
     if as_json:
-        print_json(explanation.to_json())
+        known = {"tool_tokens": weights.to_json()} if weights.tools else {}
+        print_json({**explanation.to_json(), **known})
     else:
         paint_explanation(make_console(), explanation, root=place.path)
+        if weights.tools:
+            click.echo(seen_line(weights))
 
 
 @click.command("why-not")

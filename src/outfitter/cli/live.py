@@ -17,6 +17,7 @@ from outfitter.app import (
     Verdict,
     arm_plan,
     make_pool,
+    note_live,
     pins_of,
     plan_of,
     program_register,
@@ -33,6 +34,7 @@ from outfitter.cli.console import (
     settings,
     visible,
 )
+from outfitter.cli.tokens import print_weights, weigh_live
 from outfitter.errors import Invalid, NeedsAuth, OutfitterError, Unavailable
 from outfitter.resolution import resolve
 from outfitter.upstream import Connection, Link, Message, State, connect_all
@@ -148,6 +150,8 @@ async def _list_live(outfit: Outfit, only: str | None, found: dict[str, Connecti
             click.echo(f"note: server '{alias}' is left out: {connection}", err=True)
             continue
         listed[alias] = await connection.use(lambda link: link.list_tools())
+        if connection.agreement is not None:
+            note_live(settings(), outfit.plan, alias, listed[alias], connection.agreement)
     shown = cast("dict[str, list[dict[str, JsonValue]]]", listed)
     return LiveTools.of(outfit.plan, shown, pins_of(settings()))
 
@@ -173,13 +177,15 @@ def approve_command(server: str, as_json: bool) -> None:
 @click.command("tools")
 @click.argument("name", metavar="AGENT|SERVER", shell_complete=complete_names("agents"))
 @click.option("--server", help="Only this server of the agent.")
+@click.option("--tokens", is_flag=True, help="About how many tokens each definition takes, the heaviest first.")
 @json_option
-def tools_command(name: str, server: str | None, as_json: bool) -> None:
+def tools_command(name: str, server: str | None, tokens: bool, as_json: bool) -> None:
     r"""List the tools that an agent really gets, under the names a model sees.
 
     \b
     Examples:
       outfitter tools tester
+      outfitter tools tester --tokens
       outfitter tools tester --server github --json
     """
     outfit = _outfit(name)
@@ -188,6 +194,9 @@ def tools_command(name: str, server: str | None, as_json: bool) -> None:
         return await _list_live(outfit, server, found)
 
     live = _in_pool(outfit, job)
+    if tokens:
+        print_weights(weigh_live(outfit.plan, live), as_json=as_json)
+        return
     if as_json:
         shown = live.names.shown
         print_json([{"shown": shown[key], "server": key.server, "tool": tool} for key, tool in live.tools.items()])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outfitter.app import find_home, pins_here, pins_of
-from outfitter.catalog import JsonValue
 from outfitter.cli.console import json_option, print_json, print_table, settings, visible
 from outfitter.errors import NotFound
 from outfitter.policy import reveal_hidden
@@ -155,15 +154,14 @@ def reject_command(server: str, tools: tuple[str, ...], instructions: bool, id_:
 def _decide(what: str, server: str, names: tuple[str, ...], id_: str | None, *, as_json: bool) -> None:
     desk = _desk()
     by, ids = getpass.getuser(), [id_] if id_ else _ids(desk, what, server, names)
-    done: list[JsonValue] = [desk.approve(one, by) if what == "approve" else desk.reject(one, by) for one in ids]
+    done = [desk.approve(one, by) if what == "approve" else desk.reject(one, by) for one in ids]
     if as_json:
         print_json({"approved" if what == "approve" else "rejected": done})
         return
     from outfitter.storage import shown_name
 
     for row in done:
-        told: Row = row  # pyright: ignore[reportAssignmentType] - a row is an object
-        click.echo(visible(f"{told['server']}/{shown_name(told)}: {told['state']}"))
+        click.echo(visible(f"{row['server']}/{shown_name(row)}: {row['state']}"))
     if not done:
         click.echo(visible(f"Nothing of '{server}' waits."))
 

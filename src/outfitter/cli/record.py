@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 import click
 
-from outfitter.cli.console import complete_names
-from outfitter.cli.pipes import lines_of_stdin, own_stdout, stop_when_told, write_all
+from outfitter.cli.between import header_option, read_headers, run_on_pipes
+from outfitter.cli.pipes import lines_of_stdin, write_all
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from outfitter.testing import FaultReport
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -26,21 +27,11 @@ _REST = {"allow_interspersed_args": False}
 """What stands behind the first word of the command belongs to the command."""
 
 
-def read_headers(given: tuple[str, ...]) -> dict[str, str]:
-    """The headers that were typed as NAME=VALUE."""
-    headers: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"'{name}' has no value; write NAME=VALUE", param_hint="--header")
-        headers[name] = value
-    return headers
+def _complete_agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Shell completion from the catalog; a recording itself needs none."""
+    from outfitter.cli.console import complete_names
 
-
-def header_option(command: F) -> F:
-    """Give a command ``--header``."""
-    told = "A header for --url; ${VAR} is filled from the environment, which keeps it out of the process list."
-    return click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help=told)(command)
+    return complete_names("agents")(ctx, param, incomplete)
 
 
 def _server_options(command: F) -> F:
@@ -54,30 +45,12 @@ def _server_options(command: F) -> F:
     return command
 
 
-def run_on_pipes(job: Callable[[int], Awaitable[None]]) -> None:
-    """Do a job that speaks on stdout, until it is done or this process is told to stop."""
-    out = own_stdout()
-
-    async def main() -> None:
-        async with anyio.create_task_group() as group:
-            group.start_soon(stop_when_told, group.cancel_scope)
-            await job(out)
-            group.cancel_scope.cancel()
-
-    from outfitter.basics import the_one_in
-
-    try:
-        anyio.run(main, backend_options={"use_uvloop": True})
-    except BaseExceptionGroup as several:
-        raise the_one_in(several) from None
-
-
 @click.command("record", context_settings=_REST)
 @click.option(
     "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
     help="Where the recording goes; {time} in its name becomes the time of the start.",
 )  # fmt: skip
-@click.option("--agent", shell_complete=complete_names("agents"), help="Record this agent's endpoint of the gateway.")
+@click.option("--agent", shell_complete=_complete_agents, help="Record this agent's endpoint of the gateway.")
 @click.option("--overwrite", is_flag=True, help="Replace a recording that is there.")
 @click.option(
     "--hide", "hidden", multiple=True, metavar="VARIABLE", help="The value of this variable is a secret, too."

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import anyio
 import click
 
-from outfitter.cli.console import json_option, print_json, print_table
+from outfitter.cli.between import header_option, read_headers, run_on_pipes
 from outfitter.cli.pipes import lines_of_stdin, stop_when_told, write_all
-from outfitter.cli.record import header_option, read_headers, run_on_pipes
 
 if TYPE_CHECKING:
     from outfitter.formats import Cassette, CassetteEntry
@@ -37,7 +36,7 @@ Opened: TypeAlias = "Callable[[], AbstractAsyncContextManager[Replayer]]"
     help="Add a line of JSON for each request that was missed, repeated or asked elsewhere.",
 )  # fmt: skip
 @click.option("--list", "lists", is_flag=True, help="Say what is recorded, and serve nothing.")
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, with --list.")
 def replay_command(file: Path, port: int | None, report: Path | None, lists: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - what is behind it
     r"""Be the MCP server that was recorded, in both protocol eras. Nothing is asked anywhere else.
 
@@ -67,9 +66,9 @@ def replay_command(file: Path, port: int | None, report: Path | None, lists: boo
 
 
 def _behind(fallback: str | None, adds: bool, headers: tuple[str, ...]) -> LiveServer | None:
-    from outfitter.testing import fallback_server
-
     if fallback is not None:
+        from outfitter.testing import fallback_server
+
         return fallback_server(fallback, read_headers(headers))
     if adds:
         raise click.UsageError("--add says what to do with the answers of --fallback; give both")
@@ -116,6 +115,8 @@ def _end(replayer: Replayer) -> None:
 
 
 def _list(cassette: Cassette, *, as_json: bool) -> None:
+    from outfitter.cli.console import print_json, print_table
+
     rows = [_row(entry) for entry in cassette.entries]
     header = cassette.header
     if as_json:

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from outfitter.errors import Unavailable
-
 
 @dataclass(frozen=True, slots=True)
 class Probed:
@@ -27,4 +25,4 @@ Probe: TypeAlias = Callable[[str], Awaitable[Probed]]
 
 async def nobody_probes(server: str) -> Probed:
     """The answer where no gateway stands beside the registry."""
-    raise Unavailable(f"nobody here connects to server '{server}'", hint="ask where the gateway runs")
+    return Probed("configured", error=f"nobody here connects to server '{server}': ask where the gateway runs")

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import anyio
 
 from outfitter.basics import Secret, SecretRef, quote
+from outfitter.catalog import Budgets
 from outfitter.coordinator.credentials import CredentialBook
 from outfitter.coordinator.listing import check_limit, is_plain, read_number
 from outfitter.coordinator.live import LiveCatalog
@@ -73,6 +74,8 @@ class RunOutfit:
     plan: RunPlan
     runtime: Mapping[str, str]
     faults: Mapping[str, OutfitterError]
+    above: tuple[tuple[str, Budgets], ...] = ()
+    """The runs that it stands below, the nearest first, and the budgets of their agents as they are now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,21 @@ class Runs:
         plan = self._plan(session)
         now = {name: getattr(agent, name) for name in _AS_NOW}
         runtime = {SESSION_ID: session.id, RUN_ID: run_id, **run.given}
-        return RunOutfit(replace(plan, agent=replace(plan.agent, **now)), runtime, faults_now(plan, catalog))
+        above = await self._runs_above(session)
+        return RunOutfit(replace(plan, agent=replace(plan.agent, **now)), runtime, faults_now(plan, catalog), above)
+
+    async def _runs_above(self, session: SessionRecord) -> tuple[tuple[str, Budgets], ...]:
+        """Who pays too for what a session uses; a session that is not kept any more has nothing to pay with."""
+        found: list[tuple[str, Budgets]] = []
+        while session.parent_id is not None:
+            parent = await self._store.session(session.parent_id)
+            if parent is None:
+                break
+            agent = self._live.catalog.agents.get(parent.agent)
+            if agent is not None:
+                found.append((parent.run_id, agent.budgets))
+            session = parent
+        return tuple(found)
 
     async def holder_of(self, *, run_id: str | None = None, session_id: str | None = None) -> str | None:
         """Where the credentials of a run, or of the run of a session, are held; None when there are none to hold."""

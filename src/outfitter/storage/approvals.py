@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -67,8 +68,19 @@ class Approval:
         """What was said of it."""
         return Verdict(self.state in {"approved", "used"}, self.decided_by, self.decided_where)
 
+    def to_json(self) -> dict[str, Any]:
+        """As it is shown: moments as ISO 8601, and how many seconds are left to answer it."""
+        now = time.time()
+        left = self.waits_until if self.state == "waiting" and self.waits_until > now else self.expires_at
+        told = {name: getattr(self, name) for name in _FIELDS}
+        told |= {name: _moment(getattr(self, name)) for name in _MOMENTS}
+        told["arguments"] = msgspec.json.decode(self.arguments)
+        return told | {"seconds_left": max(0.0, round(left - now, 1))}
 
-_SHOWN = ", ".join(one.name for one in fields(Approval))
+
+_FIELDS = tuple(one.name for one in fields(Approval))
+_MOMENTS = ("asked_at", "waits_until", "expires_at", "decided_at")
+_SHOWN = ", ".join(_FIELDS)
 _SCHEMA = (
     f"CREATE TABLE IF NOT EXISTS approvals ({_SHOWN}, binding, holder, PRIMARY KEY (id))",
     "CREATE INDEX IF NOT EXISTS approvals_by_binding ON approvals (binding)",
@@ -326,6 +338,10 @@ class ApprovalStore:
                 with suppress(OSError):
                     (self.folder / self._holder[0]).unlink()
                 self._holder = None
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds") if seconds else ""
 
 
 def _find(base: sqlite3.Connection, where: str, values: tuple[object, ...], rest: str = "") -> list[Approval]:

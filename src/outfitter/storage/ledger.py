@@ -19,7 +19,14 @@ from pathlib import Path
 
 from outfitter.errors import StorageUnavailable
 
-if sys.platform != "win32":
+if sys.platform == "win32":  # it has no such locks: there is one process
+    LOCK_EX = LOCK_NB = LOCK_UN = 0
+
+    def flock(file: int, how: int) -> None:
+        """Nothing is locked."""
+        del file, how
+
+else:
     from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 
 _MAGIC, _VERSION = 0x5245474445_4C4F46, 1
@@ -29,6 +36,7 @@ _WANTED = 3
 """The word of the head by which others ask the one who keeps the lock for it."""
 _KEY, _REST, _COUNT, _UNTIL = 0, 1, 3, 5
 _MOST_STEPS = 4096
+_NOW = LOCK_EX | LOCK_NB
 _TRIES, _PAUSE_SECONDS, _PATIENCE_SECONDS = 64, 0.0005, 5.0
 _ALONE_AFTER = 30.0
 """So long after another has wanted the lock it is not kept from call to call."""
@@ -52,29 +60,29 @@ class LedgerFile:
     def take(self) -> None:
         """Have the table alone, among threads and processes; StorageUnavailable when another does not give it."""
         self._lock.acquire()
-        if not self._claims():
-            self._lock.release()
-            told = "calls cannot be counted: another process does not let go of the budgets"
-            raise StorageUnavailable(told, where=str(self.path), hint="end the process that hangs")
+        try:
+            flock(self._file, _NOW)
+        except BlockingIOError:
+            self._wait()
 
-    def _claims(self) -> bool:
-        for _ in range(_TRIES):
-            if _claim(self._file):
-                return True
+    def _wait(self) -> None:
         end = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < end:
+            for _ in range(_TRIES):
+                if _claim(self._file):
+                    return
             self.words[_WANTED] = 1
-            if _claim(self._file):
-                return True
             time.sleep(_PAUSE_SECONDS)
-        return False
+        self._lock.release()
+        told = "calls cannot be counted: another process does not let go of the budgets"
+        raise StorageUnavailable(told, where=str(self.path), hint="end the process that hangs")
 
     def give(self) -> None:
         """Let others have it; one that keeps it does so when it is asked."""
         if self.keeps and time.monotonic() >= self._shared_until:
             self.is_held = True
         else:
-            _let_go(self._file)
+            flock(self._file, LOCK_UN)
         self._lock.release()
 
     def breathe(self) -> None:
@@ -83,7 +91,7 @@ class LedgerFile:
             self.words[_WANTED] = 0
             self._shared_until = time.monotonic() + _ALONE_AFTER
             self.is_held = False
-            _let_go(self._file)
+            flock(self._file, LOCK_UN)
 
     def find(self, key: bytes) -> int | None:
         """The place of a key; None when it has none."""
@@ -214,14 +222,8 @@ def _halves(key: bytes) -> tuple[int, int]:
 
 def _claim(file: int) -> bool:
     """Take the lock of the file; False when another holds it."""
-    if sys.platform != "win32":
-        try:
-            flock(file, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            return False
+    try:
+        flock(file, _NOW)
+    except BlockingIOError:
+        return False
     return True
-
-
-def _let_go(file: int) -> None:
-    if sys.platform != "win32":
-        flock(file, LOCK_UN)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from outfitter.catalog import JsonValue
 from outfitter.errors import Conflict, NotFound
 from outfitter.policy import Held, Pin, PinState, Why, compare, reveal_hidden
 from outfitter.storage.late_tools import WaitingTool
 from outfitter.storage.pins import PinBook
 
-Row = dict[str, JsonValue]
+Row: TypeAlias = dict[str, Any]
+"""A pin as JSON has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _late(one: WaitingTool) -> Row:
     }  # fmt: skip
 
 
-def _diff(before: Pin | None, after: Pin) -> list[JsonValue]:
+def _diff(before: Pin | None, after: Pin) -> list[Row]:
     rows = compare(None if before is None else before.definition, after.definition)
     return [{"part": row.part, "mark": row.mark, "before": row.before, "after": row.after} for row in rows]
 

@@ -67,16 +67,14 @@ if TYPE_CHECKING:
     from outfitter.catalog import MCPServer
     from outfitter.testing.cassettes.masking import Masker
     from outfitter.testing.cassettes.matching import Playback, entry_in_words
+    from outfitter.testing.cassettes.playing import open_replayer, replay_http, replay_lines
     from outfitter.testing.cassettes.replaying import Replayer
     from outfitter.testing.cassettes.running import (
         LiveServer,
         fallback_server,
         live_server,
-        open_replayer,
         proxy_lines,
         record_lines,
-        replay_http,
-        replay_lines,
     )
     from outfitter.testing.cassettes.writing import CassetteFile, load_cassette
     from outfitter.testing.fault_rates import Dice, FaultRates, FaultReport, Strike
@@ -88,11 +86,9 @@ if TYPE_CHECKING:
 _FILES = {
     "cassettes.masking": ("Masker",),
     "cassettes.matching": ("Playback", "entry_in_words"),
+    "cassettes.playing": ("open_replayer", "replay_http", "replay_lines"),
     "cassettes.replaying": ("Replayer",),
-    "cassettes.running": (
-        "LiveServer", "fallback_server", "live_server", "open_replayer", "proxy_lines", "record_lines", "replay_http",
-        "replay_lines",
-    ),
+    "cassettes.running": ("LiveServer", "fallback_server", "live_server", "proxy_lines", "record_lines"),
     "cassettes.writing": ("CassetteFile", "load_cassette"),
     "fault_rates": ("Dice", "FaultRates", "FaultReport", "Strike"),
     "model_endpoint": ("ModelRequest", "ScriptedModel"),

@@ -33,7 +33,7 @@ async def test_an_admin_answers_and_others_look(tmp_path: Path) -> None:
             assert (await bound.get(one)).status == 403
             assert (await viewer.post(f"{one}/approve")).status == 403
             assert (await served.post(f"{one}/approve")).json["state"] == "approved"
-            assert store.take(found.id).verdict == Verdict(is_yes=True, by="first", where="API")
+            assert store.take(found.id).verdict == Verdict(is_yes=True, by="first admin#first", where="API")
             assert (await served.post(f"{one}/deny")).status == 409
             assert (await served.post("/approvals/nothing/deny")).status == 404
             second = store.ask(WISH, 60.0)

@@ -29,6 +29,8 @@ Action: TypeAlias = Literal[
     "calls.read",
     "approvals.read",
     "approvals.decide",
+    "pins.decide",
+    "budgets.reset",
     "events.read",
     "metrics.read",
     "tokens.manage",
@@ -73,6 +75,8 @@ ACTIONS: Mapping[Action, Rule] = MappingProxyType(
             "see calls that wait for a person", "admin", "editor", "viewer", concerns_one_agent=True
         ),
         "approvals.decide": _rule("approve or refuse calls that wait for a person", "admin"),
+        "budgets.reset": _rule("begin a budget of an agent anew before its time", "admin"),
+        "pins.decide": _rule("approve or reject definitions of tools that changed", "admin"),
         "events.read": _rule("follow events", "admin", "editor", "runner", "viewer"),
         "metrics.read": _rule("see the figures of the service", "admin", "editor", "viewer"),
         "tokens.manage": _rule("issue, list and revoke tokens", "admin"),

@@ -5,12 +5,10 @@ The file is used off the loop. Where calls wait and what an answer is bound to i
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio.to_thread
-import msgspec
 from msgspec import Meta, Struct
 
 from outfitter.coordinator.api.answers import answer
@@ -67,22 +65,8 @@ class ApprovalsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     limit: Limit = LIMIT
 
 
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds") if seconds else ""
-
-
-def _shown(one: Approval) -> ApprovalShown:
-    now = datetime.now(UTC).timestamp()
-    left = one.waits_until if one.state == "waiting" and one.waits_until > now else one.expires_at
-    same = ("id", "state", "agent", "run", "server", "tool", "shown", "digest", "reason", "asked_by", "decided_by",
-            "decided_where")  # fmt: skip
-    moments = ("asked_at", "waits_until", "expires_at", "decided_at")
-    return ApprovalShown(
-        arguments=msgspec.Raw(one.arguments.encode()),
-        seconds_left=max(0.0, round(left - now, 1)),
-        **{name: getattr(one, name) for name in same},
-        **{name: _moment(getattr(one, name)) for name in moments},
-    )
+def _told(one: Approval) -> ApprovalShown:
+    return ApprovalShown(**one.to_json())
 
 
 async def _list(office: Office, asked: Asked[ApprovalsQuery]) -> Response:
@@ -91,25 +75,25 @@ async def _list(office: Office, asked: Asked[ApprovalsQuery]) -> Response:
         return answer(ApprovalList([]))
     states: tuple[ApprovalStateName, ...] = (query.state,) if query.state else ()
     found = await anyio.to_thread.run_sync(partial(store.list, states, asked.agent or None, query.limit))
-    return answer(ApprovalList([_shown(one) for one in found]))
+    return answer(ApprovalList([_told(one) for one in found]))
 
 
 async def _read(office: Office, asked: Asked[NoQuery]) -> Response:
     found = await _find(_store(office, asked.id), asked.id)
     office.allow(asked.who, "approvals.read", found.agent)
-    return answer(_shown(found))
+    return answer(_told(found))
 
 
 async def _decide(office: Office, asked: Asked[NoQuery], *, is_yes: bool) -> Response:
     store = _store(office, asked.id)
     by = "somebody" if asked.who is None else asked.who.name
     verdict = Verdict(is_yes=is_yes, by=by, where="API")
-    return answer(_shown(await anyio.to_thread.run_sync(store.decide, asked.id, verdict)))
+    return answer(_told(await anyio.to_thread.run_sync(store.decide, asked.id, verdict)))
 
 
 def _store(office: Office, ident: str) -> ApprovalStore:
     if office.approvals is None:
-        raise NotFound(f"there is no approval '{ident}'")
+        raise NotFound(f"there is no approval '{ident}'", hint="outfitter approvals list")
     return office.approvals
 
 

@@ -20,7 +20,8 @@ from outfitter.coordinator.probing import Probe, nobody_probes
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from outfitter.storage import ApprovalStore
+    from outfitter.resolution import SeenServer
+    from outfitter.storage import ApprovalStore, BudgetBook, PinDesk
 
 _STREAMS = 200
 _BEAT_SECONDS = 15.0
@@ -36,6 +37,10 @@ def _no_description() -> bytes:
 
 def _is_ready() -> tuple[int, str]:
     return 200, "ready"
+
+
+def _nothing_seen(_key: str) -> SeenServer | None:
+    return None
 
 
 PassOn: TypeAlias = Callable[[str, str, str, Mapping[bytes, bytes], bytes], "ASGIApp | None"]
@@ -70,6 +75,12 @@ class Office:
     """Connects a server, to see whether it answers."""
     approvals: ApprovalStore | None = None
     """Where calls wait for a person; None when nobody is asked here."""
+    pins: PinDesk | None = None
+    """What was approved of the servers' tools; None when nothing is kept here."""
+    budgets: BudgetBook | None = None
+    """What agents have used of their budgets; None when nothing is counted here."""
+    recall: Callable[[str], SeenServer | None] = _nothing_seen
+    """What a server last said of itself, by its key."""
     closing: anyio.Event = field(default_factory=anyio.Event)
     """Set when the service ends: streams end too."""
     free: frozenset[Action] = frozenset()

@@ -82,7 +82,8 @@ class Playback:
     def nearest(self, method: str, params: Mapping[str, Any]) -> list[str]:
         """What was recorded and is most like this request, each once, the likest first."""
         wanted = in_words(method, params)
-        others = [one for one in self.exchanges if one.method not in _OPENING]
+        same = [one for one in self.exchanges if one.method == method]
+        others = same or [one for one in self.exchanges if one.method not in _OPENING]
         texts = list(dict.fromkeys(in_words(one.method, one.params) for one in others))
         scored = sorted(texts, key=lambda text: -difflib.SequenceMatcher(None, wanted, text).ratio())
         return scored[:_NEAREST]

@@ -1,6 +1,6 @@
-"""What can be done with a live server and a cassette? Record the one, play the other, spoil the way between.
+"""What can be done between a client and a live server? Record what they say, or spoil it.
 
-The whole jobs that ``outfitter record``, ``replay`` and ``proxy`` do, over lines that the caller brings.
+The whole jobs that ``outfitter record`` and ``proxy`` do, over lines that the caller brings; ``playing`` has replay's.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,13 +16,10 @@ from outfitter.catalog import MCPServer
 from outfitter.errors import Invalid
 from outfitter.testing.cassettes.live import agent_server, command_server, url_server, words_of_headers
 from outfitter.testing.cassettes.masking import Masker, words_of_environment, words_of_text
-from outfitter.testing.cassettes.matching import Playback
 from outfitter.testing.cassettes.passage import Passage, Write
 from outfitter.testing.cassettes.recording import Recorder
-from outfitter.testing.cassettes.replaying import OnEvent, Replayer
-from outfitter.testing.cassettes.serving import host_of, open_fallback, serve_lines
 from outfitter.testing.cassettes.spoiling import Spoiler
-from outfitter.testing.cassettes.writing import CassetteFile, load_cassette
+from outfitter.testing.cassettes.writing import CassetteFile
 from outfitter.testing.fault_rates import Dice
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -87,33 +83,3 @@ async def record_lines(
 async def proxy_lines(live: LiveServer, dice: Dice, lines: AsyncIterator[bytes], write: Write) -> None:
     """Pass everything on but for what the dice spoil; they know what was done, however it ends."""
     await Passage(Spoiler(dice), write).serve(live.server, lines)
-
-
-@asynccontextmanager
-async def open_replayer(
-    file: Path, on_event: OnEvent, fallback: LiveServer | None = None, *, adds: bool = False
-) -> AsyncGenerator[Replayer]:
-    """A cassette that is ready to answer, with a live server behind it if one is given."""
-    replayer = Replayer(Playback(load_cassette(file)), on_event=on_event)
-    if fallback is None:
-        yield replayer
-        return
-    async with open_fallback(fallback.server, add_to=file if adds else None, masker=fallback.masker()) as ask:
-        replayer.fallback = ask
-        yield replayer
-
-
-async def replay_lines(
-    replayer: Replayer, lines: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]
-) -> None:
-    """Be the recorded server for the client on these lines."""
-    await serve_lines(host_of(replayer), lines, write)
-
-
-@asynccontextmanager
-async def replay_http(replayer: Replayer, port: int = 0) -> AsyncGenerator[str]:
-    """Be the recorded server on loopback while the block lasts; its address."""
-    from outfitter.testing.http_server import serving_host
-
-    async with serving_host(host_of(replayer), port) as serving:
-        yield serving.url

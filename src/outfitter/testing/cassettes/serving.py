@@ -1,30 +1,17 @@
-"""How does a replayer become a server? On the lines of a client, with a live server behind it when one is wanted.
-
-Over HTTP it is served like any scripted server (``http_server``).
-"""
+"""How does a replayer become a server? On the lines of a client; ``http_server`` has the other way."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
-from outfitter.catalog import MCPServer
-from outfitter.errors import UpstreamError
-from outfitter.formats import Exchange
-from outfitter.resolution import ArmedStdio
-from outfitter.testing.cassettes.live import armed
-from outfitter.testing.cassettes.masking import Masker
-from outfitter.testing.cassettes.replaying import Fallback, Replayer
-from outfitter.testing.cassettes.writing import append_entry
+from outfitter.testing.cassettes.replaying import Replayer
 from outfitter.testing.conversation import Conversation, Host
 from outfitter.testing.exchange import PARSE_ERROR, Message, Refusal
 from outfitter.testing.mischief import Raw, Utterance, encode
 from outfitter.testing.start import die
-from outfitter.upstream import Pool, SpawnRules
 
 _DRAIN_SECONDS = 5.0
 
@@ -63,28 +50,3 @@ async def serve_lines(host: Host, lines: AsyncIterator[bytes], write: Callable[[
             await stream.say(Refusal(PARSE_ERROR, "a line must be one JSON-RPC message").reply(None))
     await conversation.drain(_DRAIN_SECONDS)
     await conversation.close()
-
-
-@asynccontextmanager
-async def open_fallback(
-    server: MCPServer, *, add_to: Path | None = None, masker: Masker | None = None
-) -> AsyncGenerator[Fallback]:
-    """Who asks a live server; it is started by the first question. Its answers are added to a file if so wished."""
-    ready = armed(server)
-    allowed = frozenset(ready.transport.env) if isinstance(ready.transport, ArmedStdio) else frozenset[str]()
-    async with Pool(rules=SpawnRules(allowed_env=allowed, inline_code=True, secret_args=True)) as pool:
-        connection = pool.connect(ready)
-
-        async def ask(method: str, params: Message) -> Exchange:
-            plain = {key: value for key, value in params.items() if key != "_meta"}
-            try:
-                result = await connection.use(lambda link: link.request(method, plain))
-                heard = Exchange(method, plain, result)
-            except UpstreamError as error:
-                told: Message = {"code": error.rpc_code, "message": error.message}
-                heard = Exchange(method, plain, error=told if error.data is None else {**told, "data": error.data})
-            if add_to is not None and masker is not None:
-                append_entry(add_to, masker.exchange(heard))
-            return heard
-
-        yield ask
