@@ -54,7 +54,7 @@ def test_what_is_looked_for_is_found_with_what_is_around_it() -> None:
     found = find_parts(text, "NEEDLE", 0, 10_000)
     assert found.startswith("[2 matches; there are no more]\noffset 500: ...aaa")
     assert "offset 1006" in found
-    assert find_parts(text, "needle", 501, 10_000).startswith("[1 matches")
+    assert find_parts(text, "needle", 501, 10_000).startswith("[1 match")
     assert "does not stand" in find_parts(text, "absent", 0, 10_000)
     assert "behind the end" in read_part(text, 5000, 10)
     assert "bytes left out" in preview(text, "h", 1024)

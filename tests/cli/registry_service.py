@@ -6,6 +6,7 @@ Run as a module with the folder. It prints one line of JSON (its URL and the fir
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import anyio
 import anyio.to_thread
 import uvicorn
 
+from outfitter.app import Settings, lone_probe
 from outfitter.coordinator import Office, make_api, open_access, open_coordinator
 from outfitter.storage import KeyRing, SqliteAudit, open_database
 
@@ -28,7 +30,8 @@ async def serve(state: Path) -> None:
         open_coordinator(database, audit=SqliteAudit(state / "audit.sqlite")) as coordinator,
         open_access(database.tokens) as access,
     ):
-        office = Office(coordinator, access)
+        probe = lone_probe(Settings(state=state), os.environ, lambda: coordinator.live.catalog)
+        office = Office(coordinator, access, probe=probe)
         api = make_api(office)
 
         async def noted(scope: dict[str, Any], receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI

@@ -29,20 +29,17 @@ def asked(store: ApprovalStore, wish: Wish = WISH) -> Approval:
 def test_calls_are_listed_shown_and_answered(terminal: Terminal) -> None:
     with closing(ApprovalStore(terminal.folder / ".local" / "state" / "outfitter" / "approvals")) as store:
         one = asked(store)
-        listed = terminal.run("approvals", "list").out
-        assert all(word in listed for word in (one.id, "tester", 'github/delete_repo {"repo": "shop"}', "it deletes"))
+        words = (one.id, "tester", 'github/delete_repo {"repo": "shop"}', "it deletes")
+        listed = terminal.run("approvals", "list", "--all").out
+        assert all(word in listed for word in words)
         assert "asked by: tok" in terminal.run("approvals", "show", one.id).out
         said = terminal.run("approvals", "approve", one.id)
         assert said.out == "Approved github/delete_repo of agent 'tester'.\n"
         used = store.take(one.id)
         assert (used.state, used.decided_by, used.decided_where) == ("used", getpass.getuser(), "command line")
-        late = terminal.run("approvals", "deny", one.id)
-        assert (late.code, "has been used already" in late.err) == (5, True)
         other = asked(store)
         store.leave(other.id)
         assert "it counts for the next equal call" in terminal.run("approvals", "deny", other.id).out
-        states = [row["state"] for row in terminal.run("approvals", "list", "--all", "--json").json()]
-        assert sorted(states) == ["denied", "used"]
 
 
 @pytest.mark.promise("APPROVAL-CLI")

@@ -18,6 +18,12 @@ CONTEXT_STORE = {
     "header_schema": {"X-Context-Namespace": {"type": "string", "required": True}},
     "default_headers": {"X-Context-Namespace": "default"},
 }
+CLAUDE = {
+    "mcpServers": {
+        "code": {"type": "http", "url": "https://code.example/mcp", "headers": {"X-Api-Key": "k" * 32}},
+        "listing": {"command": "ls", "args": ["-l"]},
+    }
+}
 # Every line is one command; NAME:FIELD stands for a field of what an earlier command with that label answered.
 STORY = """
 servers add -f context-store.json
@@ -35,6 +41,14 @@ servers history context-store
 servers history context-store --diff
 servers rollback context-store 1
 servers rollback context-store 99
+servers add gone --url http://localhost:1/mcp
+servers probe gone
+servers probe nobody
+servers import claude.json --dry-run
+servers import claude.json --only code --json
+servers import claude.json --only nobody
+servers import claude.json
+servers rm gone --yes
 capabilities add knowledge --use docs=context-store --text Ask
 capabilities list
 capabilities show knowledge --json
@@ -110,6 +124,7 @@ servers list
 
 def _prepared(shell: Shell, state: Path) -> Shell:
     shell.write("context-store.json", CONTEXT_STORE)
+    shell.write("claude.json", CLAUDE)
     shell.write("moved.json", {**CONTEXT_STORE, "url": "http://localhost:9999/mcp"})
     shell.write("worker.yaml", "description: Helps\nmcpServers:\n  docs: {ref: context-store}\n")
     shell.write("builder.json", {"name": "builder", "executor": {"type": "command", "command": "make"}})
@@ -180,6 +195,10 @@ def test_what_commands_say_of_the_story(story: list[tuple[str, Printed]]) -> Non
     assert "command: cat" in told["servers show files"].out
     assert told["servers approve files --yes"].out == "The command of server 'files' is approved.\n"
     assert told["servers edit context-store --set /no_such_field=1"].err.startswith("Error [invalid_document]")
+    assert told["servers probe gone"].code == 1
+    assert "listing (new): ls -l" in told["servers import claude.json --dry-run"].out
+    assert told["servers import claude.json"].out.endswith("Brought in 1 of 2 servers. Nothing was started.\n")
+    assert "k" * 32 not in str(told)
     assert "+description: Documents" in told["servers history context-store --diff"].out
     assert told["servers users context-store --json"].json() == [
         {"kind": "agents", "id": "worker"},

@@ -12,8 +12,11 @@ from tests.cli.terminal import Terminal
 def test_the_heaviest_tools_come_first_and_explain_remembers_them(terminal: Terminal) -> None:
     server = stdio_server(Script())
     terminal.write("outfitter/mcp-servers/one.json", {"command": server.command, "args": list(server.args)})
-    searching: dict[str, object] = {"mcpServers": {"one": {}}, "tool_search": {"mode": "auto", "threshold": 100}}
-    terminal.write("outfitter/agents/free.json", {"mcpServers": {"one": {"tools": ["echo", "add"]}}})
+    searching: dict[str, object] = {
+        "mcpServers": {"one": {"ref": "one"}},
+        "tool_search": {"mode": "auto", "threshold": 100},
+    }
+    terminal.write("outfitter/agents/free.json", {"mcpServers": {"one": {"ref": "one", "tools": ["echo", "add"]}}})
     terminal.write("outfitter/agents/many.json", searching)
     assert "tool_tokens" not in terminal.run("explain", "free", "--json").json(), "nothing was seen yet"
     told = terminal.run("tools", "free", "--tokens", "--json")

@@ -56,6 +56,15 @@ async def test_the_view_of_an_agent_shows_each_value_where_it_is_from_and_what_i
         await one.go("/ui/agents/tester")
         await one.page.get_by_text("it does not get, and why not").first.click()
         assert "not in its include list" in await one.text()
+        otherwise = {"search": {"title": "Find", "defaults": {"tenant": "<b>blue"}, "hidden": ["tenant"]}}
+        uses = {"docs": {"ref": "context-store", "overrides": otherwise}}
+        made, _, _ = await one.up.api("POST", "/agents", {"name": "clerk", "result_limit": 2048, "mcpServers": uses})
+        assert made == 201
+        await one.go("/ui/agents/clerk")
+        shown = " ".join((await one.page.get_by_role("region", name="Server docs").inner_text()).split())
+        assert 'search tenant hidden Find { "tenant": "<b>blue" } agent (clerk)' in shown
+        assert "above 2048 bytes are kept aside" in await one.text()
+        assert await one.accessibility() == []
 
 
 async def test_the_slash_key_searches_everything_and_enter_goes_to_the_first(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ async def test_a_large_result_is_kept_and_the_whole_of_it_can_be_read_in_parts(t
             offset = int(head.rpartition("offset ")[2].rstrip("]"))
         assert read == WRITTEN
         found = _text(await _call(http, READER, handle=handle, find="WöRD-499"))
-        assert found.startswith("[1 matches; there are no more]")
+        assert found.startswith("[1 match; there are no more]")
         assert json.loads((await _resource(http, handle))["text"]) == ROWS
         part = await _resource(http, f"{handle}?from=2&bytes=4")
         assert (part["text"], part["mimeType"]) == (WRITTEN[2:6], "application/json")

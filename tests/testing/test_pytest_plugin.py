@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 CASSETTE = "cassettes/tokyo.jsonl"
 SUITE = """
-import asyncio
+import json
 import os
-import sys
+import subprocess
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from outfitter.catalog import MCPServer
 from outfitter.testing import stdio_server
@@ -24,18 +24,24 @@ from outfitter.testing import stdio_server
 LIVE = stdio_server() if os.environ.get("HAS_LIVE") else MCPServer.stdio("gone", "/nowhere/at/all")
 
 
-async def ask(server, text):
-    target = StdioServerParameters(command=server.command, args=list(server.args), env=dict(os.environ))
-    async with Client(target, cache=None, mode="legacy") as client:
-        return (await client.call_tool("echo", {"text": text})).structured_content
+def ask(server, text):
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "suite", "version": "1"}}
+    sent = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": text}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\\n" for message in sent)
+    done = subprocess.run([server.command, *server.args], input=lines, capture_output=True, text=True)
+    (answer,) = [said for said in map(json.loads, done.stdout.splitlines()) if said.get("id") == 2]
+    return answer["result"]["structuredContent"]
 
 
 @pytest.mark.mcp_cassette("tokyo", server=LIVE)
 def test_the_echo_answers(mcp_cassette):
-    assert asyncio.run(ask(mcp_cassette, os.environ.get("SAY", "hello"))) == {"text": "hello"}
+    assert ask(mcp_cassette, "hello") == {"text": "hello"}
 """
-SWALLOWS = """
-import asyncio
+MORE = """
 from contextlib import suppress
 
 import pytest
@@ -44,49 +50,53 @@ from test_suite import ask
 
 @pytest.mark.mcp_cassette("tokyo")
 def test_that_swallows_every_error(mcp_cassette):
-    with suppress(Exception):
-        asyncio.run(ask(mcp_cassette, "something else"))
+    with suppress(KeyError):
+        ask(mcp_cassette, "something else")
+
+
+@pytest.mark.mcp_cassette("nowhere")
+def test_that_was_never_recorded(mcp_cassette):
+    ask(mcp_cassette, "anything")
 """
 
 
 def run(folder: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the suite in a folder as its owner would, with none of this project's settings."""
     kept = {name: value for name, value in os.environ.items() if name not in {"CI", "PYTEST_ADDOPTS"}}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--strict-markers", *args]
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "outfitter.testing.pytest_plugin"}
+    command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", *args]
     return subprocess.run(
-        command, cwd=folder, env={**kept, **variables}, capture_output=True, text=True, check=False, timeout=300
+        command,
+        cwd=folder,
+        env={**kept, **alone, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
+@pytest.mark.promise("CASSETTE-PYTEST")
+def test_a_suite_records_once_then_needs_no_server_and_can_be_recorded_anew(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (tmp_path / "test_suite.py").write_text(SUITE, encoding="utf-8")
-    return tmp_path
-
-
-@pytest.mark.promise("CASSETTE-PYTEST")
-def test_a_suite_records_once_and_then_needs_no_server(suite: Path) -> None:
-    missing = run(suite, CI="true")
-    assert missing.returncode == 1
-    assert "there is no cassette" in missing.stdout
-    first = run(suite, HAS_LIVE="1")
+    first = run(tmp_path, HAS_LIVE="1")
     assert first.returncode == 0, first.stdout
-    recorded = (suite / CASSETTE).read_bytes()
-    (suite / "test_swallows.py").write_text(SWALLOWS, encoding="utf-8")
-    again = run(suite, CI="true")
-    assert (suite / CASSETTE).read_bytes() == recorded
-    assert "2 passed, 1 error" in again.stdout
-    assert 'tools/call echo {"text": "something else"}' in again.stdout
+    recorded = (tmp_path / CASSETTE).read_bytes()
+    (tmp_path / "test_more.py").write_text(MORE, encoding="utf-8")
+    again = run(tmp_path, CI="true")
+    assert (tmp_path / CASSETTE).read_bytes() == recorded
+    assert "2 passed, 2 errors" in again.stdout
+    assert 'has no answer to:\n  tools/call echo {"text": "something else"}' in again.stdout.replace("\nE ", "\n")
+    assert "nowhere.jsonl, and --mcp-record=none records none" in again.stdout
+    anew = run(tmp_path, "--mcp-record=all", "test_suite.py", HAS_LIVE="1")
+    assert anew.returncode == 0, anew.stdout
+    assert (tmp_path / CASSETTE).stat().st_size > 0
 
 
-@pytest.mark.promise("CASSETTE-PYTEST")
-def test_all_records_anew(suite: Path) -> None:
-    (suite / "cassettes").mkdir()
-    (suite / CASSETTE).write_text("old", encoding="utf-8")
-    done = run(suite, "--mcp-record=all", HAS_LIVE="1")
-    assert done.returncode == 0, done.stdout
-    assert "old" not in (suite / CASSETTE).read_text(encoding="utf-8")
+def test_every_pytest_of_an_environment_finds_the_plugin() -> None:
+    (found,) = entry_points(group="pytest11", name="outfitter")
+    assert found.value == "outfitter.testing.pytest_plugin"
 
 
 def test_the_plugin_loads_nothing_heavy() -> None:

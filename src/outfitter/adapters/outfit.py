@@ -17,12 +17,22 @@ from outfitter.adapters.conversation import ToolAnswer, ToolUse
 from outfitter.adapters.response import MadeCall
 from outfitter.adapters.servers import join_servers
 from outfitter.bridge import BridgeOptions, LiveServers, McpConnectionPool, McpResources
-from outfitter.calls import ToolResult, tell_missing
+from outfitter.calls import META_NAMES, ToolResult, tell_missing
 from outfitter.catalog import MCPServer
 from outfitter.errors import McpConnectionError
 from outfitter.prompt import OpenedSections, Prompt, RenderedPrompt
 from outfitter.session import Session
-from outfitter.tools import Budget, BudgetTracker, Deadline, ResourceRegistry, Tool, Toolbox, ToolContext
+from outfitter.tools import (
+    Budget,
+    BudgetTracker,
+    Deadline,
+    ResourceRegistry,
+    SearchedTool,
+    Tool,
+    Toolbox,
+    ToolContext,
+    searching_tools,
+)
 
 T = TypeVar("T")
 McpMode: TypeAlias = Literal["bridge", "ignore"]
@@ -92,6 +102,8 @@ class Outfit(Generic[T]):
         """The servers whose tools are offered now; none when they are ignored."""
         self._live: LiveServers | None = None
         self._missing = ""
+        self._search: tuple[tuple[SearchedTool, ...], tuple[Tool[Any, Any], ...]] = ((), ())
+        """The tools that are searched, and the tools that search them."""
 
     # ── the prompt ──
 
@@ -185,7 +197,14 @@ class Outfit(Generic[T]):
 
     def tools(self) -> tuple[Tool[Any, Any], ...]:
         """What the model may call now: the prompt's own tools, then those of its servers as they are at this moment."""
-        return (*self.rendered.tools, *self._bridged())
+        bridged, searched = self._bridged(), self.rendered.searched_servers
+        if not searched:
+            return (*self.rendered.tools, *bridged)
+        found = (*self.rendered.searched, *(SearchedTool(tool) for tool in bridged if tool.server in searched))
+        if self._search[0] != found:
+            self._search = found, searching_tools(found)
+        own = (tool for tool in self.rendered.tools if tool.name not in META_NAMES)
+        return (*own, *self._search[1], *(tool for tool in bridged if tool.server not in searched))
 
     def _bridged(self) -> tuple[Tool[Any, Any], ...]:
         if self._live is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from outfitter.app.approvals import MachineApprover, approvals_of
 from outfitter.app.beside import run_with_runner
-from outfitter.app.budgets import agents_here, budgets_here
+from outfitter.app.budgets import agents_here, budgets_here, counted_here
 from outfitter.app.catalog_files import bundle_of, read_catalog, write_catalog
 from outfitter.app.demo import GITIGNORE, write_demo
 from outfitter.app.doctor import Finding, Surroundings, Verdict, examine
@@ -19,7 +19,8 @@ from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, 
 from outfitter.app.local_api import App, open_local_api
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
 from outfitter.app.passbook import Passbook, open_passes
-from outfitter.app.pins import pins_here, pins_of, waiting_here, waiting_of, with_waiting
+from outfitter.app.pins import pins_here, pins_of, waiting_here, waiting_of
+from outfitter.app.probing import lone_probe
 from outfitter.app.registry_place import can_have_registry, has_registry, open_files, rotate_keys
 from outfitter.app.results import results_of
 from outfitter.app.running import RunnerChoices, local_server, run_runner, runner_name
@@ -75,6 +76,7 @@ __all__ = [
     "can_have_registry",
     "catalog_of",
     "check_squad",
+    "counted_here",
     "entries_of",
     "examine",
     "find_files",
@@ -85,6 +87,7 @@ __all__ = [
     "home_at",
     "last_seen_of",
     "local_server",
+    "lone_probe",
     "make_pool",
     "merge_catalog",
     "merge_found",
@@ -118,7 +121,6 @@ __all__ = [
     "waiting_findings",
     "waiting_here",
     "waiting_of",
-    "with_waiting",
     "write_catalog",
     "write_demo",
 ]

@@ -6,8 +6,8 @@ What is counted is ``gateway.budgets``; the files are ``storage.ledger`` and ``s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,9 @@ from outfitter.app.news import read_news
 from outfitter.app.registry_place import has_registry
 from outfitter.app.settings import Settings
 from outfitter.app.squad_files import home_at
-from outfitter.catalog import Agent
+from outfitter.calls import Call, Done, ToolResult
+from outfitter.catalog import Agent, JsonValue, ToolKey
+from outfitter.errors import CallDenied
 from outfitter.storage import CatalogFolder
 
 if TYPE_CHECKING:
@@ -39,6 +41,32 @@ def budgets_here(settings: Settings) -> BudgetBook:
     told = read_news(settings.state / "gateway.json") or {}
     served = str(told.get("catalog") or "")
     return budgets_of(replace(settings, catalog=Path(served)) if served else settings)
+
+
+@contextmanager
+def counted_here(
+    settings: Settings, agent: Agent, key: ToolKey, arguments: Mapping[str, JsonValue]
+) -> Generator[Callable[[Mapping[str, JsonValue]], None]]:
+    """Count a call that is made by hand as one of the agent's own; CallDenied when a budget is used up.
+
+    What it has used is counted by the function that is given, with the result.
+    """
+    from outfitter.policy import BudgetPolicy
+
+    book = budgets_here(settings)
+    try:
+        policy = BudgetPolicy(agent.budgets, agent.name, book.ledger)
+        call = Call(key.tool, key.tool, arguments, key.server)
+        refused = policy.spend(call)
+        if refused is not None:
+            raise CallDenied(refused.text)
+
+        def charge(result: Mapping[str, JsonValue]) -> None:
+            policy.on_result(call, Done(ToolResult("", raw=result)), frozenset())
+
+        yield charge
+    finally:
+        book.close()
 
 
 def book_of(desk: Desk) -> BudgetBook | None:

@@ -140,13 +140,15 @@ class LiveTools:
             if hidden := hidden_given(arguments, override.value):
                 raise CallDenied(f"'{key.tool}' has no argument '{hidden[0]}'")
             arguments = complete_arguments(arguments, override.value)
-        decision = planned.decide(key.tool, arguments)
+        said = self.tools[key].get("annotations")
+        decision = planned.decide(
+            key.tool, arguments, read_only=isinstance(said, dict) and said.get("readOnlyHint") is True
+        )
         if isinstance(decision, Deny):
             raise CallDenied(decision.reason)
         if isinstance(decision, Ask):
-            raise CallDenied(
-                f"{decision.reason}: a person must approve it", hint="approvals are not available here yet"
-            )
+            hint = "at the gateway such a call waits for a person ('outfitter approvals')"
+            raise CallDenied(f"{decision.reason}: a person must approve it", hint=hint)
         return dict(arguments)
 
 

@@ -6,12 +6,14 @@ only (a run's credentials) ends with the command. Neighbours: ``serving`` runs t
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 from outfitter.app.approvals import open_approvals
 from outfitter.app.pins import pin_desk
+from outfitter.app.probing import lone_probe
 from outfitter.app.registry_place import KEYS, registry_url
 from outfitter.app.settings import Settings
 
@@ -37,7 +39,8 @@ async def open_local_api(settings: Settings) -> AsyncGenerator[App]:
             open_access(database.tokens, is_open=True) as access,
             open_approvals(settings) as approvals,
         ):
-            office = Office(coordinator, access, pins=pin_desk(settings), approvals=approvals)
+            probe = lone_probe(settings, os.environ, lambda: coordinator.live.catalog)
+            office = Office(coordinator, access, probe=probe, pins=pin_desk(settings), approvals=approvals)
             try:
                 yield make_api(office)
             finally:

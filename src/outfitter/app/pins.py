@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from outfitter.app.news import read_news
 from outfitter.app.settings import Settings
-from outfitter.policy import Held, PinState, Why
-from outfitter.resolution import Notice, RunPlan, approval_of, pin_key
+from outfitter.policy import Held
+from outfitter.resolution import RunPlan
 
 if TYPE_CHECKING:
     from outfitter.gateway import Desk
@@ -66,24 +66,6 @@ def waiting_here(settings: Settings) -> tuple[WaitingTool, ...]:
 
 def waiting_of(book: PinBook, plan: RunPlan) -> Mapping[str, Mapping[str, Held]]:
     """The tools that are held back in a plan, by alias; under no name, the instructions of a server."""
-    late, found = book.late.waiting(), dict[str, Mapping[str, Held]]()
-    for alias, planned in plan.servers.items():
-        key, agent = pin_key(planned, plan.agent.name), plan.agent.name
-        held = {one.tool: Held(one.tool, Why.LATE) for one in late if (one.server, one.agent) == (key, agent)}
-        for pin in book.pins(key):
-            if pin.state is not PinState.PINNED:
-                held[pin.name] = Held(pin.name, pin.why, pin.was, pin.state is PinState.REJECTED)
-        found[alias] = {name: one for name, one in held.items() if not name or planned.allows(name)}
-    return {alias: held for alias, held in found.items() if held}
+    from outfitter.storage import PinDesk
 
-
-def with_waiting(plan: RunPlan, waiting: Mapping[str, Mapping[str, Held]]) -> RunPlan:
-    """The plan with a notice of what waits."""
-    notices = [_notice(plan, alias, one) for alias, held in waiting.items() for one in held.values()]
-    return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
-
-
-def _notice(plan: RunPlan, alias: str, held: Held) -> Notice:
-    what, how = held.name or "what it says of itself", approval_of(pin_key(plan.servers[alias], plan.agent.name), held)
-    told = f"server '{alias}': {what} waits for approval: {held.reason} ({how})"
-    return Notice("tools_waiting" if held.why is Why.LATE else "pin_mismatch", told)
+    return PinDesk(book).waiting_of(plan)

@@ -1,4 +1,4 @@
-"""A server of the registry connected once, to say whether it answers: over the gateway's own pool.
+"""A server of the registry connected once, to say whether it answers: over the gateway's own pool where one runs.
 
 What is sent is what the registry's entry says, with this machine's variables and secrets; no agent's rule is asked, as
 no tool is called. A program that is not approved is not started.
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from outfitter.app.live import arm_plan, plan_of
+from outfitter.app.live import arm_plan, make_pool, plan_of
 from outfitter.app.settings import Settings
 from outfitter.catalog import Catalog, JsonValue
 from outfitter.errors import OutfitterError
 
 if TYPE_CHECKING:
-    from outfitter.coordinator import Probed
+    from outfitter.coordinator import Probe, Probed
     from outfitter.upstream import Connection, Pool
 
 _SECONDS = 60.0
@@ -40,6 +40,16 @@ async def probe_server(
     if isinstance(armed, OutfitterError):
         return Probed("configured", error=str(armed))
     return await _listed(pool.connect(armed))
+
+
+def lone_probe(settings: Settings, environment: Mapping[str, str], catalog: Callable[[], Catalog]) -> Probe:
+    """The same where no gateway runs: connected for this once, and closed again."""
+
+    async def probe(name: str) -> Probed:
+        async with make_pool(settings) as pool:
+            return await probe_server(settings, environment, catalog, pool, name)
+
+    return probe
 
 
 async def _listed(connection: Connection) -> Probed:

@@ -16,6 +16,7 @@ from outfitter.tools import Tool
 
 ToolsByServer = Mapping[str, Sequence[Tool[Any, Any]]]
 _INTRODUCTION = "The following external tools are available via MCP:"
+_SEARCHED = "External tools are available via MCP. Find them with search_tools. How many each server has:"
 _NONE = "No external tools are available."
 
 
@@ -25,6 +26,12 @@ def write_inventory(tools: ToolsByServer) -> str:
         "\n".join((f"### {server}", "", *map(_write_tool, offered))) for server, offered in tools.items() if offered
     ]
     return "\n\n".join((_INTRODUCTION, *chapters)) if chapters else _NONE
+
+
+def tell_searched(tools: ToolsByServer) -> str:
+    """How many tools each server has, where they are searched and not listed."""
+    counts = [f"- {server}: {len(offered)}" for server, offered in tools.items() if offered]
+    return "\n".join((_SEARCHED, "", *counts)) if counts else _NONE
 
 
 def _write_tool(tool: Tool[Any, Any]) -> str:

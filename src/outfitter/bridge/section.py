@@ -14,7 +14,7 @@ import anyio
 
 from outfitter.bridge.bridging import BridgeOptions, Overrides
 from outfitter.bridge.connection import McpConnection
-from outfitter.bridge.inventory import fill_template, write_inventory
+from outfitter.bridge.inventory import fill_template, tell_searched, write_inventory
 from outfitter.bridge.live import LiveServers
 from outfitter.bridge.pin_file import PinFile
 from outfitter.bridge.pool import McpConnectionPool
@@ -173,6 +173,10 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
         shelf = self.live.options.shelf
         return (*self._tools, *self.live.tool_set.tools, *(() if shelf is None else (shelf.tool,)))
 
+    def searched(self) -> tuple[Tool[Any, Any], ...]:
+        """Those of servers, and its own; the tool that reads kept results stays listed."""
+        return (*self._tools, *self.live.tool_set.tools) if self.tool_search else ()
+
     @property
     def tools_by_server(self) -> dict[str, tuple[Tool[Any, Any], ...]]:
         """The bridged tools under the names of their servers."""
@@ -191,6 +195,8 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
     def render_body(self, params: McpIntegrationParams | None) -> str:
         """The inventory of tools, or the template with what is known of them."""
         tools = self.tools_by_server
+        if self.tool_search and self.template is None:
+            return tell_searched(tools)
         return (
             write_inventory(tools) if self.template is None else fill_template(self.template, tools, params, self.key)
         )

@@ -145,4 +145,5 @@ def find_parts(text: bytes, wanted: str, offset: int, length: int) -> str:
     if not found:
         return f"[{json.dumps(wanted, ensure_ascii=False)} does not stand in it from offset {offset} on]"
     more = f"; more from offset {place}" if place >= 0 else "; there are no more"
-    return "\n".join((f"[{len(found)} matches{more}]", *found))
+    count = "1 match" if len(found) == 1 else f"{len(found)} matches"
+    return "\n".join((f"[{count}{more}]", *found))

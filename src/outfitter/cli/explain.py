@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from outfitter.app import last_seen_of, pins_of, waiting_of, with_waiting
+from outfitter.app import last_seen_of, pins_of, waiting_of
 from outfitter.catalog import Catalog, RunRequest
 from outfitter.cli.console import complete_names, folder, json_option, load, make_console, print_json, settings
 from outfitter.cli.paint import paint_explanation, paint_why_not
 from outfitter.cli.tokens import seen_line
 from outfitter.formats import MAX_BYTES, Syntax, read_document, read_run
-from outfitter.resolution import RunPlan, explain, resolve, weigh_seen, why_not
+from outfitter.resolution import RunPlan, explain, resolve, weigh_seen, why_not, with_waiting
 from outfitter.storage import read_bytes
 
 _run_option = click.option(

@@ -16,6 +16,7 @@ from outfitter.app import (
     Outfit,
     Verdict,
     arm_plan,
+    counted_here,
     make_pool,
     note_live,
     pins_of,
@@ -215,7 +216,7 @@ def tools_command(name: str, server: str | None, tokens: bool, as_json: bool) ->
 @click.option("--json", "given", metavar="ARGS", help="The arguments as one JSON object.")
 @click.option("--raw", is_flag=True, help="Print the whole result as JSON.")
 def call_command(name: str, tool: str, pairs: tuple[str, ...], given: str | None, raw: bool) -> None:
-    r"""Call one tool as the agent would: the same filters, rules and headers. Values are JSON, or else text.
+    r"""Call one tool as the agent would: the same filters, rules, budgets and headers. Values are JSON, or else text.
 
     \b
     Examples:
@@ -232,7 +233,10 @@ def call_command(name: str, tool: str, pairs: tuple[str, ...], given: str | None
         connection = found[key.server]
         if isinstance(connection, OutfitterError):
             raise connection
-        return await connection.use(partial(_call, tool=key.tool, arguments=cast("Message", sent)))
+        with counted_here(settings(), outfit.plan.agent, key, sent) as charge:
+            result = await connection.use(partial(_call, tool=key.tool, arguments=cast("Message", sent)))
+            charge(result)
+        return result
 
     result = _in_pool(outfit, job)
     if raw:

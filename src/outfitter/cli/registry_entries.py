@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from outfitter.cli import inspect
+from outfitter.cli.registry_bringing import import_servers, probe_server
 from outfitter.cli.registry_changing import (
     approve_executor,
     approve_server,
@@ -98,7 +99,7 @@ def _group(words: Words, folder: tuple[click.Command, click.Command], *more: cli
 
 
 _ABOUT = {
-    "servers": "The MCP servers of the registry: list, show, add, edit, approve, remove, undo.",
+    "servers": "The MCP servers of the registry: list, show, add, import, probe, edit, approve, remove, undo.",
     "capabilities": "What several agents share: list, show, add, edit, remove, undo.",
     "agents": "The agents of the team: list, show, resolve, add, edit, approve, remove, undo.",
 }
@@ -110,6 +111,8 @@ servers_command = _group(
         "context-store --url http://localhost:9501/mcp --header X-Context-Namespace=default",
     ),
     approve_server,
+    import_servers,
+    probe_server,
 )  # fmt: skip
 capabilities_command = _group(
     CAPABILITIES,

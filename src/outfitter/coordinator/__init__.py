@@ -21,7 +21,7 @@ from outfitter.coordinator.entries import Entries
 from outfitter.coordinator.executing import Claim, Executions, LeaseTimes, WorkOrder
 from outfitter.coordinator.files import Difference, Exported, FilePlan, Files, Followed, Step
 from outfitter.coordinator.live import LiveCatalog
-from outfitter.coordinator.probing import Probed
+from outfitter.coordinator.probing import Probe, Probed
 from outfitter.coordinator.runs import RunOutfit, Runs
 from outfitter.coordinator.values import (
     MASK,
@@ -66,6 +66,7 @@ __all__ = [
     "LiveCatalog",
     "Office",
     "Page",
+    "Probe",
     "Probed",
     "Role",
     "Rule",

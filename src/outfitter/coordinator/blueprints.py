@@ -43,9 +43,16 @@ class Blueprints:
             found = self._kept[agent] = write_blueprint(_resolve(view.catalog, agent, None))
         return found
 
-    async def explain(self, agent: str, run: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Where every value comes from; with a run request, what that run would get (nothing is stored)."""
-        return dict(explain(_resolve(self._live.catalog, agent, _read_run(agent, run))).to_json())
+    async def explain(
+        self, agent: str, run: Mapping[str, Any] | None = None, waiting: Waiting | None = None
+    ) -> dict[str, Any]:
+        """Where every value comes from; with a run request, what that run would get (nothing is stored).
+
+        ``waiting`` knows the tools of a plan that are held back until somebody approves them; it may read files.
+        """
+        plan = _resolve(self._live.catalog, agent, _read_run(agent, run))
+        held = {} if waiting is None else await anyio.to_thread.run_sync(waiting, plan)
+        return dict(explain(with_waiting(plan, held)).to_json())
 
     async def what_if(
         self,

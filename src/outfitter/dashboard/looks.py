@@ -15,11 +15,15 @@ from urllib.parse import quote, urlsplit
 
 from jinja2 import Environment, PackageLoader
 
+from outfitter.policy import reveal_hidden
+
 _STATES = {
     "ready": "good", "done": "good", "running": "live", "starting": "live", "stopping": "live", "pending": "quiet",
     "configured": "quiet", "stopped": "quiet", "degraded": "warn", "needs_auth": "warn", "denied": "warn",
     "refused": "warn", "cancelled": "quiet", "tool_error": "bad", "unknown": "warn", "not in use": "quiet",
-    "down": "bad", "failed": "bad", "lost": "bad", "timed_out": "bad", "unavailable": "bad",
+    "waiting": "live", "approved": "good", "used": "good", "expired": "quiet",
+    "pinned": "good", "rejected": "bad", "down": "bad", "failed": "bad", "lost": "bad", "timed_out": "bad",
+    "unavailable": "bad",
 }  # fmt: skip
 _SPANS = ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h"), (float("inf"), 86400, "d"))
 _THOUSAND, _LONG = 1000.0, 100.0
@@ -36,7 +40,7 @@ def templates() -> Environment:
     )
     made.filters |= {
         "ago": ago, "moment": moment, "milliseconds": milliseconds, "pretty": pretty, "tone": tone, "path": path_part,
-        "web": web_link, "static": static, "clock": clock,
+        "web": web_link, "static": static, "clock": clock, "unhidden": reveal_hidden,
     }  # fmt: skip
     return made
 

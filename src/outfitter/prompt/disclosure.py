@@ -1,22 +1,23 @@
 """How a model asks for more: ``open_sections`` for sections with tools or servers, ``read_section`` for mere text.
 
-Opening is remembered in the session as state, so a failed call leaves nothing open; the next rendering with that
-session shows the section whole. Reading changes nothing.
+A section with ``tool_search`` offers its tools by search, open or closed: those that are known without connecting to
+anything. Opening is remembered in the session as state, so a failed call leaves nothing open; the next rendering with
+that session shows the section whole. Reading changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from outfitter.basics import quote, suggest
 from outfitter.calls import ToolResult
-from outfitter.errors import PromptValidationError
+from outfitter.errors import McpConnectionError, PromptValidationError
 from outfitter.prompt.tree import SectionNode
 from outfitter.prompt.view import OPEN_SECTIONS, READ_SECTION, View
 from outfitter.session import Session
-from outfitter.tools import Tool, ToolContext
+from outfitter.tools import SearchedTool, Tool, ToolContext
 
 RESERVED_TOOLS = frozenset({OPEN_SECTIONS, READ_SECTION})
 
@@ -50,6 +51,20 @@ def opened_in(session: Session | None, prompt: str) -> frozenset[str]:
     if session is None:
         return frozenset()
     return frozenset(key for entry in session[OpenedSections].all() if entry.prompt == prompt for key in entry.keys)
+
+
+def known_below(view: View, closed: SectionNode) -> Iterator[SearchedTool]:
+    """The tools of a closed section and those below it that are searched, as far as they are known by now."""
+    start = view.nodes.index(closed)
+    for node in view.nodes[start : closed.end]:
+        section = node.section
+        if section.tool_search and view.find(node.name) is not None:
+            try:
+                found = section.searched()
+            except McpConnectionError:
+                continue  # nothing is connected for a section that nobody has opened
+            for tool in found:
+                yield SearchedTool(tool, section.policies(), section.resources())
 
 
 def disclosing_tools(prompt: str, view: View, closed: Iterable[SectionNode]) -> Iterable[Tool[Any, Any]]:

@@ -11,7 +11,7 @@ from outfitter.policy import ToolPolicy
 from outfitter.prompt.external import ExternalToolBundle
 from outfitter.prompt.output import StructuredOutput
 from outfitter.session import Session
-from outfitter.tools import Budget, BudgetTracker, Deadline, ResourceRegistry, Tool, Toolbox, ToolContext
+from outfitter.tools import Budget, BudgetTracker, Deadline, ResourceRegistry, SearchedTool, Tool, Toolbox, ToolContext
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -43,6 +43,10 @@ class RenderedPrompt(Generic[T_co]):
     descriptor: PromptDescriptor | None = None
     summarised: tuple[str, ...] = ()
     """The sections that are only told of."""
+    searched: tuple[SearchedTool, ...] = ()
+    """The tools that are found by search instead of being listed."""
+    searched_servers: frozenset[str] = frozenset()
+    """The servers whose tools are to be searched once they are connected."""
     session: Session | None = field(default=None, repr=False, compare=False)
     """The session it was rendered with."""
 

@@ -56,6 +56,8 @@ class SectionOptions(TypedDict, total=False):
     accepts_overrides: bool
     summary: str | None
     visibility: VisibilitySelector
+    tool_search: bool
+    """Its tools are searched instead of listed, also while it is only told of, as far as they are known."""
 
 
 class Section(Generic[P]):
@@ -75,6 +77,7 @@ class Section(Generic[P]):
         self.accepts_overrides = options.get("accepts_overrides", True)
         self.summary = options.get("summary")
         self.visibility: VisibilitySelector = options.get("visibility", SectionVisibility.FULL)
+        self.tool_search = options.get("tool_search", False)
         self._tools = tuple(options.get("tools") or ())
         self._mcps = _check_servers(options.get("mcps") or (), key)
         self._policies = tuple(options.get("policies") or ())
@@ -112,6 +115,10 @@ class Section(Generic[P]):
         """The tools it brings."""
         return self._tools
 
+    def searched(self) -> tuple[Tool[Any, Any], ...]:
+        """Those of its tools that are searched instead of listed."""
+        return self.tools() if self.tool_search else ()
+
     def mcps(self) -> tuple[MCPServer, ...]:
         """The MCP servers it declares."""
         return self._mcps
@@ -142,6 +149,7 @@ class Section(Generic[P]):
             "accepts_overrides": self.accepts_overrides,
             "summary": self.summary,
             "visibility": self.visibility,
+            "tool_search": self.tool_search,
         }
         title, key = str(changes.pop("title", self.title)), str(changes.pop("key", self.key))
         changed = cast("SectionOptions", {**options, **changes})

@@ -27,7 +27,7 @@ from outfitter.resolution.explain import (
     explain,
 )
 from outfitter.resolution.filling import Need, Supply
-from outfitter.resolution.pinning import approval_of, pin_key
+from outfitter.resolution.pinning import approval_of, pin_key, with_waiting
 from outfitter.resolution.placeholders import (
     ORCHESTRATOR_URL,
     RUN_ID,
@@ -92,4 +92,5 @@ __all__ = [
     "weigh",
     "weigh_seen",
     "why_not",
+    "with_waiting",
 ]

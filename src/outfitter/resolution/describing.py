@@ -50,6 +50,8 @@ def describe_governing(agent: Governed) -> Iterator[str]:
         yield f"tools: searched for when their definitions are over {agent.tool_search.threshold:,} tokens"
     if agent.result_limit is not None:
         yield f"results: above {agent.result_limit:,} bytes kept aside, with a preview"
+    if agent.client_approvals:
+        yield "approvals: the person at the client may give them too"
 
 
 def _describe_budgets(budgets: Budgets) -> Iterator[str]:

@@ -5,7 +5,8 @@ Pure. Pins themselves are ``policy``; who keeps them is further up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from outfitter.catalog import PinMode, StdioTransport
 from outfitter.policy import Held, Why, unpinned_package
@@ -34,3 +35,15 @@ def package_notices(plan: RunPlan) -> Iterator[Notice]:
             told = f"server '{planned.alias}' starts '{package}', which is not pinned: its code can change at any start"
             waits = f"; it is not started before somebody approves it (outfitter approve {definition.name})"
             yield Notice("unpinned_package", told + (waits if definition.pins is PinMode.APPROVE else ""))
+
+
+def with_waiting(plan: RunPlan, waiting: Mapping[str, Mapping[str, Held]]) -> RunPlan:
+    """The plan with a notice of every tool that waits, by alias and name; under no name, what a server says of itself."""
+    notices = [_notice(plan, alias, one) for alias, held in waiting.items() for one in held.values()]
+    return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
+
+
+def _notice(plan: RunPlan, alias: str, held: Held) -> Notice:
+    what, how = held.name or "what it says of itself", approval_of(pin_key(plan.servers[alias], plan.agent.name), held)
+    told = f"server '{alias}': {what} waits for approval: {held.reason} ({how})"
+    return Notice("tools_waiting" if held.why is Why.LATE else "pin_mismatch", told)

@@ -7,11 +7,13 @@ after. Tools that wait for one agent stand in the same list.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from outfitter.errors import Conflict, NotFound
 from outfitter.policy import Held, Pin, PinState, Why, compare, reveal_hidden
+from outfitter.resolution import RunPlan, pin_key
 from outfitter.storage.late_tools import WaitingTool
 from outfitter.storage.pins import PinBook
 
@@ -58,6 +60,19 @@ class PinDesk:
             raise Conflict("a tool that appeared later stays hidden as long as nobody approves it")
         self.book.reject(found.server, [found.name], digest=found.digest, by=by)
         return self.one(id_)
+
+    def waiting_of(self, plan: RunPlan) -> Mapping[str, Mapping[str, Held]]:
+        """The tools of a plan that are held back, by alias; under no name, what a server says of itself."""
+        agent, found = plan.agent.name, dict[str, Mapping[str, Held]]()
+        late = [one for one in self.book.late.waiting() if one.agent == agent]
+        for alias, planned in plan.servers.items():
+            key = pin_key(planned, agent)
+            held = {one.tool: Held(one.tool, Why.LATE) for one in late if one.server == key}
+            for pin in self.book.pins(key):
+                if pin.state is not PinState.PINNED:
+                    held[pin.name] = Held(pin.name, pin.why, pin.was, pin.state is PinState.REJECTED)
+            found[alias] = {name: one for name, one in held.items() if not name or planned.allows(name)}
+        return {alias: held for alias, held in found.items() if held}
 
     def _find(self, id_: str) -> Pin | WaitingTool:
         pins = {_id(pin): pin for pin in self.book.pins()}

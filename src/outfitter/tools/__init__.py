@@ -4,6 +4,7 @@ from outfitter.tools.context import ResourceRegistry, ToolContext
 from outfitter.tools.enforcement import PolicyFacts
 from outfitter.tools.execution import aexecute, execute
 from outfitter.tools.limits import Budget, BudgetTracker, Deadline
+from outfitter.tools.searching import SearchedTool, searching_tools
 from outfitter.tools.tool import Tool
 from outfitter.tools.toolbox import Toolbox
 
@@ -13,9 +14,11 @@ __all__ = [
     "Deadline",
     "PolicyFacts",
     "ResourceRegistry",
+    "SearchedTool",
     "Tool",
     "ToolContext",
     "Toolbox",
     "aexecute",
     "execute",
+    "searching_tools",
 ]

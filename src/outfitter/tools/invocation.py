@@ -81,7 +81,7 @@ class Invocation:
     @property
     def is_free(self) -> bool:
         """Whether no policy has a say."""
-        return not self.context.policies and not self.tool.policies
+        return self.tool.is_free or (not self.context.policies and not self.tool.policies)
 
     # ── before the handler ──
 

@@ -56,6 +56,8 @@ class Tool(Generic[P, R]):
     """What the model is told to do instead when the tool's server is not available."""
     timeout: float | None = None
     is_bounded: bool = False
+    is_free: bool = False
+    """Whether no policy has a say about it: every call that it makes in its turn is judged by itself."""
     compensate: Tool[Any, Any] | None = field(default=None, repr=False)
     accepts_overrides: bool = True
     runner: Handler = field(init=False, repr=False)

@@ -27,7 +27,10 @@ async def test_the_tokens_of_an_agents_tools_are_those_of_what_it_is_shown(tmp_p
     async with service(tmp_path, recall=recall) as served:
         await served.must("/mcp-servers", {"id": "x", "url": "https://tools.example/mcp"})
         await served.must("/mcp-servers", {"id": "y", "url": "https://other.example/mcp"})
-        uses = {"x": {"tools": {"exclude": ["hidden"]}, "overrides": {"large": {"description": "Short."}}}, "y": {}}
+        uses = {
+            "x": {"ref": "x", "tools": {"exclude": ["hidden"]}, "overrides": {"large": {"description": "Short."}}},
+            "y": {"ref": "y"},
+        }
         await served.must(
             "/agents", {"name": "a", "mcpServers": uses, "tool_search": {"mode": "auto", "threshold": 10}}
         )

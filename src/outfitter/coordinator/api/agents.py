@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 async def _blueprint(office: Office, asked: Asked[BlueprintQuery]) -> Response:
     blueprints = office.coordinator.blueprints
     if asked.query.explain:
-        return answer(await blueprints.explain(asked.id))
+        waiting = None if office.pins is None else office.pins.waiting_of
+        return answer(await blueprints.explain(asked.id, waiting=waiting))
     return answer_bytes(await blueprints.of(asked.id))
 
 

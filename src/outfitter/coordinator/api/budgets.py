@@ -78,7 +78,7 @@ class ResetAsked(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which budgets begin anew; without words all that the agent has."""
 
     budget: Annotated[str, Meta(max_length=64)] = ""
-    scope: Annotated[str | None, Meta(max_length=300, description="Null: whatever it is for.")] = None
+    scope: Annotated[str | None, Meta(description="Null: whatever it is for.")] = None
     run: Annotated[str, Meta(max_length=200)] = ""
 
 

@@ -29,9 +29,10 @@ async def show_one(page: Page) -> Response:
     name = page.names["name"]
     place = f"/agents/{path_part(name)}"
     plan = await page.api.get(place, explain=True)
+    weights = await page.api.get(f"{place}/tool-tokens")
     record = await page.api.get(f"{place}/document", detail=True)
     history = await page.api.get(f"{place}/history", limit=10)
     return page.render(
         "agent.html", command=f"outfitter explain {name}", name=name, plan=plan, record=record,
-        document=record["document"], history=history["items"],
+        document=record["document"], history=history["items"], weights=weights,
     )  # fmt: skip

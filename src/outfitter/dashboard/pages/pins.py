@@ -23,7 +23,13 @@ async def show_all(page: Page) -> Response:
     found = await page.api.get("/pins", server=server or None, state=wanted, limit=_MOST)
     command = "outfitter pins list" + (f" --server {server}" if server else "")
     return page.render(
-        "pins.html", command=command, items=found["items"], server=server, state=wanted or "", states=_STATES, most=_MOST
+        "pins.html",
+        command=command,
+        items=found["items"],
+        server=server,
+        state=wanted or "",
+        states=_STATES,
+        most=_MOST,
     )
 
 

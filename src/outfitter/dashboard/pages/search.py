@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from outfitter.dashboard.page import Page
 
 _EACH, _EACH_ON_PAGE = 8, 50
-_PAGES = ("Home", "Servers", "Import", "Capabilities", "Agents", "Calls", "Runs", "Playground", "Access")
+_PAGES = (
+    "Home", "Servers", "Import", "Capabilities", "Agents", "Calls", "Runs", "Approvals", "Pins", "Budgets",
+    "Playground", "Access",
+)  # fmt: skip
 _KINDS = (("servers", "/mcp-servers"), ("capabilities", "/capabilities"), ("agents", "/agents"))
 
 
