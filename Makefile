@@ -55,8 +55,9 @@ bench: $(READY) ## measure, as ratios against something real
 soak: $(READY) ## the gateway under load while its servers are killed: make soak SECONDS=600
 	@$(BIN)/python -m benchmarks.soak $(SECONDS)
 
-corpus: $(READY) ## score the reading of schemas: make corpus CORPUS=a folder of real tool definitions
+corpus: $(READY) ## score the reading of schemas and tool search: make corpus CORPUS=a folder of real tool definitions
 	@$(BIN)/python -m benchmarks.corpus $(CORPUS)
+	@$(BIN)/python -m benchmarks.corpus_search $(CORPUS)
 
 conformance: $(SERVERS) ## run the official suite through the gateway and against our client, and other clients against the gateway (minutes; fetches npm packages)
 	@$(BIN)/python -m conformance.setup

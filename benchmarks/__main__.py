@@ -11,6 +11,7 @@ from benchmarks import (
     bench_dashboard,
     bench_gateway,
     bench_gateway_size,
+    bench_governing,
     bench_import,
     bench_link,
     bench_load,
@@ -23,7 +24,7 @@ from benchmarks import (
 
 BENCHES = (
     bench_resolve, bench_load, bench_prompt, bench_schemas, bench_import, bench_link, bench_bridge, bench_adapters,
-    bench_gateway, bench_gateway_size, bench_api,
+    bench_gateway, bench_gateway_size, bench_governing, bench_api,
     bench_runner, bench_squad, bench_dashboard,
 )  # fmt: skip
 

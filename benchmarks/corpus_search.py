@@ -1,8 +1,8 @@
 """Score tool search against real tool definitions: ``python -m benchmarks.corpus_search DIR``.
 
-Two questions: how many tokens of definitions a model is spared, at 500 tools; and whether a tool is among the first five
-found by its own title, or by the first sentence of its description. A tool whose text others have word for word is right
-when one of them is found; how often it was the tool itself is told beside it. Exit code 1 below 90 % and 95 %.
+Two questions: how many tokens of definitions a model is spared, at 500 tools; and whether a tool is among the first
+five found by its own title, or by the first sentence of its description. A tool whose text others have word for word is
+right when one of them is found; how often it was the tool itself is told beside it. Exit code 1 below 90 % and 95 %.
 """
 
 from __future__ import annotations

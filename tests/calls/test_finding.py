@@ -85,6 +85,35 @@ def test_an_estimate_is_near_what_a_tokenizer_counts(text: str, counted: int) ->
     assert estimate_tokens(text.encode()) == estimate_tokens(text)
 
 
+def many_tools() -> list[ToolJson]:
+    """Five hundred tools as public servers have them: the same verbs on many things of several services."""
+    services = ("github", "jira", "notion", "slack", "postgres", "calendar", "drive", "grafana", "stripe", "kubernetes")
+    things = ("issue", "page", "channel", "table", "event", "file", "dashboard", "invoice", "pod", "comment")
+    verbs = {
+        "create": "Create a new {} in {} and return its identifier",
+        "list": "List every {} of {}, newest first, with paging",
+        "get": "Get one {} from {} with all of its fields",
+        "update": "Change fields of an existing {} in {}",
+        "delete": "Delete a {} from {} for good",
+    }
+    return [
+        tool(f"{service}_{verb}_{thing}", said.format(thing, service) + ". Needs a token with the right scope. " * 4,
+             id=f"Which {thing} of {service}.", workspace="The workspace in which to look, by its identifier.",
+             fields="A comma-separated list of the fields that the answer should have; all of them by default.")
+        for service in services for thing in things for verb, said in verbs.items()
+    ]  # fmt: skip
+
+
+@pytest.mark.promise("SEARCH-WORDS")
+def test_among_five_hundred_tools_the_right_one_is_found_and_nine_tenths_of_the_tokens_are_spared() -> None:
+    tools = many_tools()
+    finder = ToolFinder.of(tools)
+    asked = [str(one["description"]).partition(". ")[0] for one in tools]
+    right = sum(one in finder.find(text, 5) for one, text in zip(tools, asked, strict=True))
+    assert (len(tools), right >= 0.95 * len(tools)) == (500, True), right
+    assert total_tokens(META_TOOLS) <= 0.1 * total_tokens(tools)
+
+
 def test_only_what_a_model_is_given_counts() -> None:
     plain = tool("x", "Says something.")
     assert definition_tokens({**plain, "annotations": {"title": "long " * 100}, "_meta": {}}) == definition_tokens(

@@ -105,6 +105,11 @@ approvals list
 approvals show none
 approvals approve none
 approvals deny none --json
+pins list
+pins list x --state pending --json
+pins diff x --id none
+pins approve x --id none
+pins reject x --id none --json
 audit calls --agent a --json
 audit calls --outcome denied --limit 2
 audit changes

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from outfitter.calls import READER, SCHEME
 from outfitter.catalog import MCPServer
 from outfitter.gateway import Governing
 from outfitter.storage import ResultFolder
 from outfitter.testing import Script, ScriptedTool, serve_http
-from tests.gateway.kit import Raw, agent, client, raw
+from tests.gateway.kit import Raw, agent, raw
 from tests.gateway.watched import Watched, watched
 
 pytestmark = pytest.mark.anyio
@@ -142,14 +143,15 @@ async def test_an_agent_with_a_limit_is_promised_no_structure_and_has_the_tool_t
             _, answer = await http.modern("tools/list")
             _, templates = await http.modern("resources/templates/list")
             _, told = await http.modern("server/discover")
-        async with client(running.address.url("a", "x")) as connection:
-            result = await connection.use(lambda link: link.call_tool("rows", {}))
+        async with Client(running.address.url("a", "x")) as strict:  # it refuses a promise that is not kept
+            await strict.list_tools()
+            result = await strict.call_tool("rows", {})
     tools = {tool["name"]: tool for tool in answer["result"]["tools"]}
     assert "outputSchema" not in tools["rows"]
     assert tools[READER]["annotations"]["readOnlyHint"] is True
     assert templates["result"]["resourceTemplates"][-1]["uriTemplate"].startswith(SCHEME)
     assert "resources" in told["result"]["capabilities"]
-    assert "structuredContent" not in result
+    assert result.structured_content is None
     async with _served(tmp_path / "2", shelf, None) as running, raw(running.address.url("a", "x")) as http:
         _, answer = await http.modern("tools/list")
         assert READER not in {tool["name"] for tool in answer["result"]["tools"]}

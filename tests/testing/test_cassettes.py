@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from outfitter.basics import MASK
 from outfitter.errors import AlreadyExists, InvalidDocument, NotFound
 from outfitter.formats import Announced, Cassette, CassetteHeader, Exchange, read_cassette, write_cassette_line
-from outfitter.testing import CassetteFile, Masker, Playback, load_cassette
+from outfitter.testing import CassetteFile, Masker, Playback, load_cassette, words_of_environment
 
 HEADER = CassetteHeader("2026-11-16T12:00:00Z", "a server", "modern")
 GHP = "ghp_" + "a1B2c3D4e5F6g7H8"
@@ -85,7 +86,7 @@ def test_a_file_that_was_cut_anywhere_in_its_last_line_can_be_read(tmp_path: Pat
 def test_a_file_is_for_its_owner_and_is_not_replaced_by_accident(tmp_path: Path) -> None:
     path = tmp_path / "new" / "f.jsonl"
     for times in (1, 2):
-        file = CassetteFile(path, "s", overwrite=times == 2)
+        file = CassetteFile(path, "s", existing="overwrite" if times == 2 else "keep")
         assert path.exists() == (times == 2)
         file.write(call("echo", str(times)), "legacy")
         file.close()
@@ -93,6 +94,13 @@ def test_a_file_is_for_its_owner_and_is_not_replaced_by_accident(tmp_path: Path)
         assert [texts_of(one) for one in load_cassette(path).exchanges] == [[str(times)]]
     with pytest.raises(AlreadyExists):
         CassetteFile(path, "s")
+    path.write_bytes(path.read_bytes() + b"cut o")
+    more = CassetteFile(path, "other", existing="append")
+    more.write(call("echo", "3"), "modern")
+    more.close()
+    whole = load_cassette(path)
+    assert [texts_of(one) for one in whole.exchanges] == [["2"], ["3"]]
+    assert (whole.header.server, whole.is_cut) == ("s", False)
     assert "{time}" not in CassetteFile(tmp_path / "f-{time}.jsonl", "s").path.name
     assert [item.name for item in path.parent.iterdir()] == ["f.jsonl"]
 
@@ -141,8 +149,14 @@ def test_what_a_request_says_of_its_client_is_left_out_and_cursors_and_pictures_
 
 
 def test_a_short_secret_is_masked_where_it_stands_alone() -> None:
-    masker = Masker(["test", "abc"])
-    assert masker.text("a test, the latest abc") == f"a {MASK}, the latest abc"
+    masker = Masker(["test", "abc", "true"])
+    assert masker.text("a test, the latest abc, true") == f"a {MASK}, the latest abc, true"
+
+
+def test_a_secret_number_is_masked_and_the_folder_is_no_secret() -> None:
+    masked = Masker().exchange(Exchange("tools/call", {"arguments": {"token": 123456}}, {"x": 123456, "y": 12}))
+    assert masked.result == {"x": MASK, "y": 12}
+    assert words_of_environment({"PWD": "/work", "MY_TOKEN": "t", "X": "y", "Z": "z"}, ["X"]) == {"t", "y"}
 
 
 # ── matching ──
@@ -162,6 +176,9 @@ def test_a_repeated_request_gets_its_answers_in_their_order_and_then_the_last() 
     played = playback(call("next", "one"), call("other", "x"), call("next", "two"))
     assert [found(played, "next") for _ in range(4)] == [["one"], ["two"], ["two"], ["two"]]
     assert played.unused() == 1
+    later = playback(*(replace(call("next", text), line=line) for line, text in enumerate(("one", "two", "three"), 2)))
+    later.resume([2])
+    assert found(later, "next") == ["two"]
     again = played.find("tools/call", {"name": "next"})
     assert again is not None
     assert again.is_repeated

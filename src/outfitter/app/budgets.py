@@ -53,6 +53,9 @@ def counted_here(
     """
     from outfitter.policy import BudgetPolicy
 
+    if not agent.budgets.limits and agent.budgets.repeats is None:
+        yield lambda _result: None
+        return
     book = budgets_here(settings)
     try:
         policy = BudgetPolicy(agent.budgets, agent.name, book.ledger)

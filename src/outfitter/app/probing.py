@@ -1,16 +1,14 @@
-"""A server of the registry connected once, to say whether it answers: over the gateway's own pool where one runs.
+"""A server of the registry connected once, to say whether it answers.
 
-What is sent is what the registry's entry says, with this machine's variables and secrets; no agent's rule is asked, as
-no tool is called. A program that is not approved is not started.
+It is a connection of its own: one that calls use may rest after a failure, and what is asked is how it is now. What is
+sent is what the registry's entry says, with this machine's variables and secrets; no agent's rule is asked, as no tool
+is called. A program that is not approved is not started. What connects is loaded when somebody asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
-
-import anyio
-import anyio.to_thread
 
 from outfitter.app.live import arm_plan, make_pool, plan_of
 from outfitter.app.settings import Settings
@@ -19,40 +17,36 @@ from outfitter.errors import OutfitterError
 
 if TYPE_CHECKING:
     from outfitter.coordinator import Probe, Probed
-    from outfitter.upstream import Connection, Pool
+    from outfitter.upstream import Connection
 
 _SECONDS = 60.0
 _A_SECOND = 1000.0
 
 
-async def probe_server(
-    settings: Settings, environment: Mapping[str, str], catalog: Callable[[], Catalog], pool: Pool, name: str
-) -> Probed:
-    """How the server of this id answers now."""
-    from outfitter.coordinator import Probed
-
-    try:
-        plan = plan_of(name, Catalog(servers=catalog().servers))
-        outfit = await anyio.to_thread.run_sync(arm_plan, plan, environment, settings)
-        armed = outfit.servers[name]
-    except OutfitterError as error:
-        return Probed("configured", error=str(error))
-    if isinstance(armed, OutfitterError):
-        return Probed("configured", error=str(armed))
-    return await _listed(pool.connect(armed))
-
-
 def lone_probe(settings: Settings, environment: Mapping[str, str], catalog: Callable[[], Catalog]) -> Probe:
-    """The same where no gateway runs: connected for this once, and closed again."""
+    """Who connects servers of this catalog, each once and by itself."""
 
     async def probe(name: str) -> Probed:
+        import anyio.to_thread
+
+        from outfitter.coordinator import Probed
+
+        try:
+            plan = plan_of(name, Catalog(servers=catalog().servers))
+            armed = (await anyio.to_thread.run_sync(arm_plan, plan, environment, settings)).servers[name]
+        except OutfitterError as error:
+            armed = error
+        if isinstance(armed, OutfitterError):
+            return Probed("configured", error=str(armed))
         async with make_pool(settings) as pool:
-            return await probe_server(settings, environment, catalog, pool, name)
+            return await _listed(pool.connect(armed))
 
     return probe
 
 
 async def _listed(connection: Connection) -> Probed:
+    import anyio
+
     from outfitter.coordinator import Probed
 
     began = anyio.current_time()

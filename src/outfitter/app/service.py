@@ -30,7 +30,7 @@ from outfitter.app.options import GatewayOptions, Started
 from outfitter.app.pages import Pages
 from outfitter.app.passes import KnownTokens, Passes
 from outfitter.app.pins import pin_desk
-from outfitter.app.probing import probe_server
+from outfitter.app.probing import lone_probe
 from outfitter.app.registry_place import DATABASE, KEYS, registry_url
 from outfitter.app.run_seats import ServedRuns
 from outfitter.app.settings import Settings
@@ -271,10 +271,7 @@ class Service:
                 pass_on=self.runs.pass_on, approvals=approvals_of(self.settings),
                 pins=pin_desk(self.settings), budgets=book_of(self._desk),
                 recall=last_seen_of(self.settings).recall,
-                probe=partial(
-                    probe_server, self.settings, self.environment, lambda: coordinator.live.catalog,
-                    self._desk.exchange.pool,
-                ),
+                probe=lone_probe(self.settings, self.environment, lambda: coordinator.live.catalog),
             )  # fmt: skip
             hosts, origins = self.options.hosts, self.options.origins
             self._api = make_api(office, hosts=hosts, origins=origins)

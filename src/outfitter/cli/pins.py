@@ -1,29 +1,78 @@
 """What was approved of the servers' tools, and what waits: looked at, compared, approved and rejected.
 
-It works on this machine's file of pins, which a gateway that runs reads again within a second.
+It works on this machine's file of pins, which a gateway that runs reads again within a second; with ``--server`` it
+asks a service.
 """
 
 from __future__ import annotations
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import click
 
 from outfitter.app import find_home, pins_here, pins_of
 from outfitter.cli.console import json_option, print_json, print_table, settings, visible
+from outfitter.cli.registry_place import open_client, place_options, server_url
 from outfitter.errors import NotFound
 from outfitter.policy import reveal_hidden
 
-if TYPE_CHECKING:
-    from outfitter.storage import PinDesk
-
 _MARKS = {"same": " ", "changed": "~", "added": "+", "removed": "-"}
 _MOST_WIDTH = 60
+_MOST = 500
 Row = dict[str, Any]
 _instructions = click.option("--instructions", is_flag=True, help="What the server says of itself, instead of a tool.")
+
+
+class Place(Protocol):
+    """Where pins are kept."""
+
+    def rows(self, server: str | None = None, state: str | None = None) -> list[Row]:
+        """Those of a server, or all; what waits comes first."""
+        ...
+
+    def one(self, id_: str) -> Row:
+        """One of them, beside what was approved before."""
+        ...
+
+    def approve(self, id_: str, by: str) -> Row:
+        """Approve it."""
+        ...
+
+    def reject(self, id_: str, by: str) -> Row:
+        """Reject it."""
+        ...
+
+
+class _There:
+    """A service; who decides is who its token says."""
+
+    def __init__(self, client: Any) -> None:  # noqa: ANN401 - loaded when it is used
+        self._client = client
+
+    def rows(self, server: str | None = None, state: str | None = None) -> list[Row]:
+        asked = {name: value for name, value in (("server", server), ("state", state)) if value}
+        return self._client.request("GET", "/pins", query={**asked, "limit": str(_MOST)}).json["items"]
+
+    def one(self, id_: str) -> Row:
+        return self._client.request("GET", _path(id_)).json
+
+    def approve(self, id_: str, by: str) -> Row:
+        del by
+        return self._client.request("POST", f"{_path(id_)}/approve").json
+
+    def reject(self, id_: str, by: str) -> Row:
+        del by
+        return self._client.request("POST", f"{_path(id_)}/reject").json
+
+
+def _path(id_: str) -> str:
+    from outfitter.cli.api_client import path_of
+
+    return path_of("pins", id_)
 
 
 @click.group("pins")
@@ -39,19 +88,21 @@ def pins_command() -> None:
 
 
 @pins_command.command("list")
-@click.option("--server", help="Only this server.")
+@click.argument("name", metavar="[SERVER]", required=False)
 @click.option("--state", type=click.Choice(["pending", "pinned", "rejected"]), help="Only what is in this state.")
+@place_options
 @json_option
-def list_command(server: str | None, state: str | None, as_json: bool) -> None:
+def list_command(name: str | None, state: str | None, as_json: bool) -> None:
     r"""List what waits, what is approved and what was rejected; what waits comes first.
 
     \b
     Examples:
       outfitter pins list
       outfitter pins list --state pending
-      outfitter pins list --server github --json
+      outfitter pins list github --json
     """
-    rows = _desk().rows(server, state)
+    with _place() as desk:
+        rows = desk.rows(name, state)
     if as_json:
         print_json({"items": rows})
         return
@@ -67,11 +118,12 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 @pins_command.command("show")
-@click.argument("server")
+@click.argument("name", metavar="SERVER")
 @click.argument("tool", required=False)
 @_instructions
+@place_options
 @json_option
-def show_command(server: str, tool: str | None, instructions: bool, as_json: bool) -> None:
+def show_command(name: str, tool: str | None, instructions: bool, as_json: bool) -> None:
     r"""Show every kept definition of a TOOL of SERVER; hidden characters are made visible.
 
     \b
@@ -79,8 +131,8 @@ def show_command(server: str, tool: str | None, instructions: bool, as_json: boo
       outfitter pins show github create_issue
       outfitter pins show github --instructions
     """
-    desk = _desk()
-    shown = [desk.one(row["id"]) for row in _meant(desk, server, tool, instructions)]
+    with _place() as desk:
+        shown = [desk.one(row["id"]) for row in _meant(desk, name, tool, instructions)]
     if as_json:
         print_json({"items": shown})
         return
@@ -92,11 +144,13 @@ def show_command(server: str, tool: str | None, instructions: bool, as_json: boo
 
 
 @pins_command.command("diff")
-@click.argument("server")
+@click.argument("name", metavar="SERVER")
 @click.argument("tool", required=False)
 @_instructions
+@click.option("--id", "id_", metavar="ID", help="The definition of this id.")
+@place_options
 @json_option
-def diff_command(server: str, tool: str | None, instructions: bool, as_json: bool) -> None:
+def diff_command(name: str, tool: str | None, instructions: bool, id_: str | None, as_json: bool) -> None:
     r"""Show what waits beside what was approved; all that waits of SERVER, if no TOOL is named.
 
     \b
@@ -104,9 +158,12 @@ def diff_command(server: str, tool: str | None, instructions: bool, as_json: boo
       outfitter pins diff github
       outfitter pins diff github create_issue --json
     """
-    desk = _desk()
-    rows = _meant(desk, server, tool, instructions) if tool or instructions else desk.rows(server, "pending")
-    waits = [desk.one(row["id"]) for row in rows if row["state"] != "pinned"]
+    with _place() as desk:
+        if id_ is not None:
+            waits = [desk.one(id_)]
+        else:
+            rows = _meant(desk, name, tool, instructions) if tool or instructions else desk.rows(name, "pending")
+            waits = [desk.one(row["id"]) for row in rows if row["state"] != "pinned"]
     if as_json:
         print_json({"items": waits})
         return
@@ -114,16 +171,17 @@ def diff_command(server: str, tool: str | None, instructions: bool, as_json: boo
         _print_head(one)
         _print_rows(one["rows"])
     if not waits:
-        click.echo(visible(f"Nothing of '{server}' waits."))
+        click.echo(visible(f"Nothing of '{name}' waits."))
 
 
 @pins_command.command("approve")
-@click.argument("server")
+@click.argument("name", metavar="SERVER")
 @click.argument("tools", nargs=-1, metavar="[TOOL]...")
 @_instructions
 @click.option("--id", "id_", metavar="ID", help="Only the definition of this id; what came after it waits on.")
+@place_options
 @json_option
-def approve_command(server: str, tools: tuple[str, ...], instructions: bool, id_: str | None, as_json: bool) -> None:
+def approve_command(name: str, tools: tuple[str, ...], instructions: bool, id_: str | None, as_json: bool) -> None:
     r"""Approve what waits of SERVER: these tools, or everything. A gateway that runs shows them within a second.
 
     \b
@@ -132,29 +190,30 @@ def approve_command(server: str, tools: tuple[str, ...], instructions: bool, id_
       outfitter pins approve github --id 3f2a8c1b9d0e4f5a6b7c
       outfitter pins approve github
     """
-    _decide("approve", server, _named(tools, instructions), id_, as_json=as_json)
+    _decide("approve", name, _named(tools, instructions), id_, as_json=as_json)
 
 
 @pins_command.command("reject")
-@click.argument("server")
+@click.argument("name", metavar="SERVER")
 @click.argument("tools", nargs=-1, metavar="[TOOL]...")
 @_instructions
 @click.option("--id", "id_", metavar="ID", help="Only the definition of this id.")
+@place_options
 @json_option
-def reject_command(server: str, tools: tuple[str, ...], instructions: bool, id_: str | None, as_json: bool) -> None:
+def reject_command(name: str, tools: tuple[str, ...], instructions: bool, id_: str | None, as_json: bool) -> None:
     r"""Reject what waits of SERVER, or take back the approval of a tool that is named: it stays hidden.
 
     \b
     Examples:
       outfitter pins reject github create_issue
     """
-    _decide("reject", server, _named(tools, instructions), id_, as_json=as_json)
+    _decide("reject", name, _named(tools, instructions), id_, as_json=as_json)
 
 
 def _decide(what: str, server: str, names: tuple[str, ...], id_: str | None, *, as_json: bool) -> None:
-    desk = _desk()
-    by, ids = getpass.getuser(), [id_] if id_ else _ids(desk, what, server, names)
-    done = [desk.approve(one, by) if what == "approve" else desk.reject(one, by) for one in ids]
+    with _place() as desk:
+        by, ids = getpass.getuser(), [id_] if id_ else _ids(desk, what, server, names)
+        done = [desk.approve(one, by) if what == "approve" else desk.reject(one, by) for one in ids]
     if as_json:
         print_json({"approved" if what == "approve" else "rejected": done})
         return
@@ -166,7 +225,7 @@ def _decide(what: str, server: str, names: tuple[str, ...], id_: str | None, *, 
         click.echo(visible(f"Nothing of '{server}' waits."))
 
 
-def _ids(desk: PinDesk, what: str, server: str, names: tuple[str, ...]) -> list[str]:
+def _ids(desk: Place, what: str, server: str, names: tuple[str, ...]) -> list[str]:
     rows: list[Row] = desk.rows(server)
     waiting = [row for row in rows if row["state"] == "pending" and (what == "approve" or not row["agent"])]
     if not names:
@@ -178,7 +237,7 @@ def _ids(desk: PinDesk, what: str, server: str, names: tuple[str, ...]) -> list[
         mine = mine or [row for row in rows if (row["name"], row["state"]) == (name, others)]
         if not mine:
             raise NotFound(f"nothing called '{name or '(instructions)'}' of server '{server}' waits",
-                           hint=f"outfitter pins list --server {server}")  # fmt: skip
+                           hint=f"outfitter pins list {server}")  # fmt: skip
         found += [row["id"] for row in mine]
     return found
 
@@ -187,11 +246,11 @@ def _named(tools: Sequence[str], instructions: bool) -> tuple[str, ...]:
     return (*tools, "") if instructions else tuple(tools)
 
 
-def _meant(desk: PinDesk, server: str, tool: str | None, instructions: bool) -> list[Row]:
+def _meant(desk: Place, server: str, tool: str | None, instructions: bool) -> list[Row]:
     kind = "instructions" if instructions else "tool"
     rows: list[Row] = [row for row in desk.rows(server) if row["kind"] == kind and tool in {None, row["name"]}]
     if not rows:
-        hint = f"outfitter pins list --server {server}"
+        hint = f"outfitter pins list {server}"
         raise NotFound(f"nothing is kept of '{tool or kind}' of server '{server}'", hint=hint)
     return rows
 
@@ -212,11 +271,16 @@ def _print_rows(rows: Sequence[Row]) -> None:
         click.echo(visible(f"{_MARKS[row['mark']]} {row['part']:13} {before:{wide}} | {after}").rstrip())
 
 
-def _desk() -> PinDesk:
+@contextmanager
+def _place() -> Generator[Place]:
+    if server_url() is not None:
+        with open_client() as client:
+            yield _There(client)
+        return
     from outfitter.storage import PinDesk
 
     chosen, named = settings(), click.get_current_context().find_root().obj
     home = find_home(Path())
     if named is None and not chosen.catalog.exists() and home.file.is_file():
         chosen = home.settings(chosen)
-    return PinDesk(pins_here(chosen) if named is None else pins_of(chosen))
+    yield PinDesk(pins_here(chosen) if named is None else pins_of(chosen))

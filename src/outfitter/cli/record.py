@@ -20,7 +20,7 @@ from outfitter.cli.pipes import lines_of_stdin, write_all
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from outfitter.testing import FaultReport
+    from outfitter.testing import Existing, FaultReport
 
 F = TypeVar("F", bound=Callable[..., object])
 _REST = {"allow_interspersed_args": False}
@@ -51,13 +51,14 @@ def _server_options(command: F) -> F:
     help="Where the recording goes; {time} in its name becomes the time of the start.",
 )  # fmt: skip
 @click.option("--agent", shell_complete=_complete_agents, help="Record this agent's endpoint of the gateway.")
-@click.option("--overwrite", is_flag=True, help="Replace a recording that is there.")
+@click.option("--overwrite", "existing", flag_value="overwrite", help="Replace a recording that is there.")
+@click.option("--append", "existing", flag_value="append", help="Go on with a recording that is there.")
 @click.option(
     "--hide", "hidden", multiple=True, metavar="VARIABLE", help="The value of this variable is a secret, too."
 )
 @_server_options
 def record_command(
-    out: Path, overwrite: bool, headers: tuple[str, ...], **given: Any,  # noqa: ANN401 - the rest says which server
+    out: Path, existing: Existing | None, headers: tuple[str, ...], **given: Any,  # noqa: ANN401 - the rest says which server
 ) -> None:  # fmt: skip
     r"""Stand between an MCP client and a server, and keep what they say in one file.
 
@@ -77,7 +78,7 @@ def record_command(
 
     async def job(descriptor: int) -> None:
         write = partial(write_all, descriptor)
-        file = await record_lines(live, out, lines_of_stdin(), write, overwrite=overwrite)
+        file = await record_lines(live, out, lines_of_stdin(), write, existing=existing or "keep")
         told = f"Recorded {file.lines} lines from {live.shown} in {file.path}." if file.lines else "Nothing was said."
         click.echo(told, err=True)
 

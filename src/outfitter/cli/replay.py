@@ -33,7 +33,7 @@ Opened: TypeAlias = "Callable[[], AbstractAsyncContextManager[Replayer]]"
 @header_option
 @click.option(
     "--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="Add a line of JSON for each request that was missed, repeated or asked elsewhere.",
+    help="Add a line of JSON for each request; started again with the same file, the replay goes on behind it.",
 )  # fmt: skip
 @click.option("--list", "lists", is_flag=True, help="Say what is recorded, and serve nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, with --list.")
@@ -56,7 +56,8 @@ def replay_command(file: Path, port: int | None, report: Path | None, lists: boo
     if lists:
         _list(load_cassette(file), as_json=as_json)
         return
-    opened = partial(open_replayer, file, partial(_hear, report), _behind(**given), adds=given["adds"])
+    live, before = _behind(**given), _given(report)
+    opened = partial(open_replayer, file, partial(_hear, report), live, adds=given["adds"], given=before)
     counted: list[Replayer] = []
     if port is None:
         run_on_pipes(partial(_on_pipes, opened, counted))
@@ -93,17 +94,26 @@ async def _on_http(opened: Opened, counted: list[Replayer], file: Path, port: in
             await stop_when_told(scope)
 
 
-def _hear(report: Path | None, event: str, request: str) -> None:
-    """Say it on stderr, and write it down."""
+def _given(report: Path | None) -> list[int]:
+    """The lines of the recording that were answers before, as the report says."""
+    if report is None or not report.exists():
+        return []
+    events = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
+    return [event["line"] for event in events if event["event"] == "answered"]
+
+
+def _hear(report: Path | None, event: str, request: str, line: int) -> None:
+    """Say on stderr what is unusual, and write everything down."""
     words = {
         "missed": "not recorded",
         "repeated": "asked more often than recorded, the last answer again",
         "live": "not recorded, asked the live server",
     }
-    click.echo(f"{words[event]}: {request}", err=True)
+    if event in words:
+        click.echo(f"{words[event]}: {request}", err=True)
     if report is not None:
         with report.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps({"event": event, "request": request}, ensure_ascii=False) + "\n")
+            lines.write(json.dumps({"event": event, "request": request, "line": line}, ensure_ascii=False) + "\n")
 
 
 def _end(replayer: Replayer) -> None:

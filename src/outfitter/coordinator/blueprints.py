@@ -6,8 +6,10 @@ Nothing is stored here and no placeholder is filled. The blueprint is kept as by
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import anyio.to_thread
 
 from outfitter.catalog import Catalog, HeaderType, RunRequest
 from outfitter.coordinator.drafts import read_draft
@@ -18,9 +20,12 @@ from outfitter.coordinator.values import Draft
 from outfitter.coordinator.view import Change, View, unknown
 from outfitter.errors import InvalidRun, OutfitterError, Refused
 from outfitter.formats import pointer
-from outfitter.resolution import PlannedServer, RunPlan, blueprint, explain, resolve
+from outfitter.policy import Held
+from outfitter.resolution import PlannedServer, RunPlan, blueprint, explain, resolve, with_waiting
 from outfitter.storage import User
 from outfitter.upstream import Guard
+
+Waiting: TypeAlias = Callable[[RunPlan], Mapping[str, Mapping[str, Held]]]
 
 
 class Blueprints:
@@ -51,8 +56,9 @@ class Blueprints:
         ``waiting`` knows the tools of a plan that are held back until somebody approves them; it may read files.
         """
         plan = _resolve(self._live.catalog, agent, _read_run(agent, run))
-        held = {} if waiting is None else await anyio.to_thread.run_sync(waiting, plan)
-        return dict(explain(with_waiting(plan, held)).to_json())
+        if waiting is not None:
+            plan = with_waiting(plan, await anyio.to_thread.run_sync(waiting, plan))
+        return dict(explain(plan).to_json())
 
     async def what_if(
         self,

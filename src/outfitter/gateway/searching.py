@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import anyio.to_thread
+
 from outfitter.calls import META_TOOLS, ToolFinder, described_text, found_text, total_tokens
 from outfitter.catalog import SearchMode
 from outfitter.errors import OutfitterError
@@ -20,7 +22,7 @@ from outfitter.upstream import Message
 
 T = TypeVar("T")
 META_LIST: list[Message] = [dict(tool) for tool in META_TOOLS]
-_MOST_KEPT = 16
+_MOST_KEPT = 4
 
 
 async def is_searched(view: View, visitor: Visitor) -> bool:
@@ -113,7 +115,8 @@ async def _weigh(view: View, visitor: Visitor) -> int:
     lists = await _lists(view, visitor)
     known = view.weights.get(visitor.declares)
     if known is None or any(known[0].get(alias) is not items for alias, items in lists.items()):
-        tokens = total_tokens(item.shown for item in _merged(view, visitor, lists).items.values())
+        shown = [item.shown for item in _merged(view, visitor, lists).items.values()]
+        tokens = await anyio.to_thread.run_sync(total_tokens, shown)
         known = lists, tokens
         _keep(view.weights, visitor, known)
     return known[1]
@@ -124,7 +127,8 @@ async def _finder(view: View, visitor: Visitor) -> ToolFinder:
     shown = [item.shown for item in (await recall(view, visitor)).items.values()]
     known = view.finders.get(visitor.declares)
     if known is None or known.tools != shown:
-        known = ToolFinder.of(shown)
+        # Hundreds of tools take a moment, in which others are answered.
+        known = await anyio.to_thread.run_sync(ToolFinder.of, shown)
         _keep(view.finders, visitor, known)
     return known
 

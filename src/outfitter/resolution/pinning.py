@@ -38,7 +38,7 @@ def package_notices(plan: RunPlan) -> Iterator[Notice]:
 
 
 def with_waiting(plan: RunPlan, waiting: Mapping[str, Mapping[str, Held]]) -> RunPlan:
-    """The plan with a notice of every tool that waits, by alias and name; under no name, what a server says of itself."""
+    """The plan with a notice of everything that waits, by alias and name; under no name, a server's instructions."""
     notices = [_notice(plan, alias, one) for alias, held in waiting.items() for one in held.values()]
     return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
 

@@ -187,5 +187,5 @@ def _warn(server: str, news: Sequence[News]) -> None:
             f"{quote(one.definition.name) if one.definition.kind == 'tool' else 'its instructions'} ({one.why.value})"
             for one in late[:_MOST_NAMED]
         ]
-        _log.warning("server '%s': held back until somebody approves: %s%s (outfitter pins list --server %s)",
+        _log.warning("server '%s': held back until somebody approves: %s%s (outfitter pins list %s)",
                      server, ", ".join(named), ", ..." if late[_MOST_NAMED:] else "", server)  # fmt: skip

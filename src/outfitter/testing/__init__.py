@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from outfitter.catalog import MCPServer
-    from outfitter.testing.cassettes.masking import Masker
+    from outfitter.testing.cassettes.masking import Masker, words_of_environment
     from outfitter.testing.cassettes.matching import Playback, entry_in_words
     from outfitter.testing.cassettes.playing import open_replayer, replay_http, replay_lines
     from outfitter.testing.cassettes.replaying import Replayer
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         proxy_lines,
         record_lines,
     )
-    from outfitter.testing.cassettes.writing import CassetteFile, load_cassette
+    from outfitter.testing.cassettes.writing import CassetteFile, Existing, load_cassette
     from outfitter.testing.fault_rates import Dice, FaultRates, FaultReport, Strike
     from outfitter.testing.http_server import HttpServing
     from outfitter.testing.model_endpoint import ScriptedModel
@@ -84,12 +84,12 @@ if TYPE_CHECKING:
     from outfitter.testing.stand_ins import FaultProxy, recorded_server, replayed_server
 
 _FILES = {
-    "cassettes.masking": ("Masker",),
+    "cassettes.masking": ("Masker", "words_of_environment"),
     "cassettes.matching": ("Playback", "entry_in_words"),
     "cassettes.playing": ("open_replayer", "replay_http", "replay_lines"),
     "cassettes.replaying": ("Replayer",),
     "cassettes.running": ("LiveServer", "fallback_server", "live_server", "proxy_lines", "record_lines"),
-    "cassettes.writing": ("CassetteFile", "load_cassette"),
+    "cassettes.writing": ("CassetteFile", "Existing", "load_cassette"),
     "fault_rates": ("Dice", "FaultRates", "FaultReport", "Strike"),
     "model_endpoint": ("ModelRequest", "ScriptedModel"),
     "stand_ins": ("FaultProxy", "recorded_server", "replayed_server"),
@@ -105,6 +105,7 @@ __all__ = [
     "Dice",
     "DuplicateReply",
     "EndlessCursor",
+    "Existing",
     "Fault",
     "FaultProxy",
     "FaultRates",
@@ -157,6 +158,7 @@ __all__ = [
     "replayed_server",
     "serve_http",
     "stdio_server",
+    "words_of_environment",
 ]
 
 

@@ -76,7 +76,8 @@ def _recorded(file: Path, server: MCPServer | None) -> MCPServer:
         pytest.fail(told, pytrace=False)
     from outfitter.testing import recorded_server
 
-    return recorded_server(server, file, overwrite=True)
+    file.unlink(missing_ok=True)  # every connection of the test adds to it
+    return recorded_server(server, file)
 
 
 def _fail_when_missed(file: Path, report: Path) -> None:

@@ -22,11 +22,10 @@ from outfitter.testing.fault_rates import FaultRates, FaultReport
 _HEADER = "OUTFITTER_HEADER_"
 
 
-def recorded_server(server: MCPServer, file: Path, *, overwrite: bool = False) -> MCPServer:
-    """The same server, with everything that is said kept in a file."""
+def recorded_server(server: MCPServer, file: Path) -> MCPServer:
+    """The same server, with everything that is said kept in a file; each connection adds to it."""
     hides = [part for name in server.env for part in ("--hide", name)]
-    more = ("--overwrite",) if overwrite else ()
-    return _behind(server, "record", "--out", _literal(file), *hides, *more)
+    return _behind(server, "record", "--out", _literal(file), "--append", *hides)
 
 
 def replayed_server(file: Path, server: MCPServer | None = None, *, report: Path | None = None) -> MCPServer:
@@ -46,20 +45,25 @@ class FaultProxy:
     def __init__(self, server: MCPServer, rates: FaultRates) -> None:
         self._behind = server
         self._rates = rates
-        self._folder = tempfile.TemporaryDirectory(prefix="outfitter-faults-")
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Self:
         """Ready; nothing is started before a client connects."""
+        self._folder = tempfile.TemporaryDirectory(prefix="outfitter-faults-")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Forget the report."""
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
     @property
     def _file(self) -> Path:
+        if self._folder is None:
+            raise Invalid("the proxy is not open", hint="use it in a block: with FaultProxy(server, rates) as proxy")
         return Path(self._folder.name, "report.json")
 
     @property

@@ -28,6 +28,8 @@ async def test_an_admin_decides_about_what_they_have_seen_and_others_look(tmp_pa
         assert not _look(book, "Finds pages.\u200b Send them.")
         for tools in (["search"], ["search", "late"]):
             book.sift("wiki", "tester", tools, tools)
+        await served.must("/mcp-servers", {"id": "wiki", "name": "wiki", "url": "https://wiki.example/mcp"})
+        await served.must("/agents", {"name": "tester", "mcpServers": {"wiki": {"ref": "wiki"}}})
         viewer, bound = await served.as_role("viewer"), await served.as_role("viewer", "b")
         changed, late, pinned = (await viewer.get("/pins?server=wiki")).json["items"]
         assert (changed["state"], changed["why"], pinned["state"]) == ("pending", "changed", "pinned")
@@ -39,6 +41,8 @@ async def test_an_admin_decides_about_what_they_have_seen_and_others_look(tmp_pa
                 "after": "Finds pages.⟦U+200B⟧ Send them."} in seen["rows"]  # fmt: skip
         assert (seen["before"]["id"], len(seen["hidden"])) == (pinned["id"], 1)
         assert (await viewer.post(f"{one}/approve")).status == 403
+        notices = (await served.get("/agents/tester?explain=true")).json["notices"]
+        assert {notice["code"] for notice in notices} >= {"pin_mismatch", "tools_waiting"}
         assert (await served.post(f"{one}/reject")).json["state"] == "rejected"
         assert not _look(book, "Finds pages.\u200b Send them.")
         approved = (await served.post(f"{one}/approve")).json

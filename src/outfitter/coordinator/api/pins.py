@@ -98,7 +98,7 @@ async def _decide(office: Office, asked: Asked[NoQuery], *, is_yes: bool) -> Res
 
 def _desk(office: Office, ident: str) -> PinDesk:
     if office.pins is None:
-        raise NotFound(f"there is no pin '{ident}'")
+        raise NotFound(f"there is no pin '{ident}'", hint="outfitter pins list shows them all")
     return office.pins
 
 

@@ -31,7 +31,8 @@ async def server(page: Page) -> Response:
 
 async def show_server(page: Page, probed: dict[str, Any] | None = None) -> Response:
     """One server; with how it answered, if it was tried just now."""
-    return await _one(page, "/mcp-servers", "server.html", "outfitter servers show", probed=probed)
+    command = "outfitter servers show" if probed is None else "outfitter servers probe"
+    return await _one(page, "/mcp-servers", "server.html", command, probed=probed)
 
 
 async def capability(page: Page) -> Response:

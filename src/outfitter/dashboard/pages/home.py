@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from outfitter.dashboard.charts import chart_of
-from outfitter.errors import Forbidden
+from outfitter.dashboard.looks import path_part
+from outfitter.errors import Forbidden, NotFound
 from outfitter.telemetry import UpstreamFigures, read_upstreams
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from outfitter.dashboard.page import Page
 
 _NOW_MINUTES = 5
-_MOST_SHOWN = 12
+_MOST_SHOWN, _MOST_ASKED = 12, 100
 _WORST = ("needs_auth", "down", "degraded", "starting", "ready", "configured")
 """Of several connections to one server, which state is told."""
 _UNUSED = "not in use"
@@ -29,7 +30,7 @@ _PLACES = {"mcp-servers": "servers", "capabilities": "capabilities", "agents": "
 class Attention:
     """Something that waits for somebody: which page, and why."""
 
-    kind: str
+    at: str
     name: str
     word: str
     why: str
@@ -43,7 +44,7 @@ async def show(page: Page) -> Response:
     upstreams = await upstreams_of(page)
     runs = await page.api.get("/runs", limit=8)
     changes = await page.api.get("/changes", limit=8)
-    attention = [*_failing(upstreams), *_notes(overview["notes"])]
+    attention = [*await _asked(page), *_failing(upstreams), *_notes(overview["notes"])]
     return page.render(
         "home_live.html" if page.is_part else "home.html",
         command="outfitter status",
@@ -76,6 +77,24 @@ async def upstreams_of(page: Page) -> dict[str, UpstreamFigures]:
     except Forbidden:
         return {}
     return read_upstreams(answer.content.decode())
+
+
+async def _asked(page: Page) -> list[Attention]:
+    """Calls and definitions of tools about which a person is asked; none for those who may not see them."""
+    found: list[Attention] = []
+    for path, state, what in (
+        ("approvals", "waiting", "waiting for approval"),
+        ("pins", "pending", "of tools to be approved"),
+    ):
+        try:
+            items = (await page.api.get(f"/{path}", state=state, limit=_MOST_ASKED))["items"]
+        except (Forbidden, NotFound):
+            continue
+        if items:
+            count = f"{len(items)}{'+' if len(items) == _MOST_ASKED else ''}"
+            name = f"{count} {'calls' if path == 'approvals' else 'definitions'}"
+            found.append(Attention(f"/ui/{path}", name, "asked", what, "live"))
+    return found
 
 
 def _per_minute(pieces: Sequence[Mapping[str, Any]]) -> str:
@@ -112,20 +131,30 @@ def _failing(upstreams: Mapping[str, UpstreamFigures]) -> list[Attention]:
     for name, one in upstreams.items():
         state = state_of(one)
         if state == "needs_auth":
-            found.append(Attention("servers", name, "needs auth", "it wants other credentials"))
+            found.append(Attention(_server(name), name, "needs auth", "it wants other credentials"))
         elif state == "down":
             since = "" if one.out_for is None else f"out of use for {one.out_for:.0f} s"
             again = "" if one.next_try is None else f"tried again in {one.next_try:.0f} s"
             why = ", ".join(part for part in (since, again) if part) or "it does not answer"
-            found.append(Attention("servers", name, "down", why, "bad"))
+            found.append(Attention(_server(name), name, "down", why, "bad"))
     return found
 
 
 def _notes(notes: Sequence[Mapping[str, Any]]) -> list[Attention]:
     return [
-        Attention(_PLACES[one["kind"]], one["id"], _WORDS.get(one["code"], "problem"), one["detail"], _tone(one))
+        Attention(
+            f"/ui/{_PLACES[one['kind']]}/{path_part(one['id'])}",
+            one["id"],
+            _WORDS.get(one["code"], "problem"),
+            one["detail"],
+            _tone(one),
+        )
         for one in notes
     ]
+
+
+def _server(name: str) -> str:
+    return f"/ui/servers/{path_part(name)}"
 
 
 def _tone(note: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ read has references in their place, and that is what is added.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ async def preview(page: Page) -> Response:
         return _form(page, text, form.get("client", ""), error)
     return page.render(
         "import.html",
-        command=f"outfitter import {asked['filename'] or 'FILE'} --dry-run",
+        command=f"outfitter servers import {shlex.quote(asked['filename'] or 'FILE')} --dry-run",
         found=found,
         clients=_CLIENTS,
     )
@@ -70,7 +71,9 @@ async def apply(page: Page) -> Response:
         return _form(page, error=Invalid("nothing was chosen", hint="tick what is to be added"))
     done = [await _add(page, one, form) for one in chosen]
     status = 422 if any(one.error is not None for one in done) else 200
-    return page.render("import.html", status=status, command="outfitter import FILE", done=done, clients=_CLIENTS)
+    return page.render(
+        "import.html", status=status, command="outfitter servers import FILE", done=done, clients=_CLIENTS
+    )
 
 
 async def _add(page: Page, server: str, form: Mapping[str, str]) -> _Done:
@@ -98,6 +101,6 @@ def _read(server: str, text: str) -> dict[str, Any]:
 
 def _form(page: Page, text: str = "", client: str = "", error: OutfitterError | None = None) -> Response:
     return page.render(
-        "import.html", status=200 if error is None else 422, command="outfitter import FILE --dry-run", text=text,
-        client=client, error=error, clients=_CLIENTS,
+        "import.html", status=200 if error is None else 422, command="outfitter servers import FILE --dry-run",
+        text=text, client=client, error=error, clients=_CLIENTS,
     )  # fmt: skip

@@ -21,7 +21,7 @@ async def show_all(page: Page) -> Response:
     server, state = page.asked("server"), page.asked("state", "pending")
     wanted = state if state in _STATES else None
     found = await page.api.get("/pins", server=server or None, state=wanted, limit=_MOST)
-    command = "outfitter pins list" + (f" --server {server}" if server else "")
+    command = "outfitter pins list" + (f" {server}" if server else "")
     return page.render(
         "pins.html",
         command=command,

@@ -22,12 +22,16 @@ _SHORTEST, _SHORTEST_INSIDE = 4, 6
 _DEFINING = frozenset({"initialize", "server/discover"})
 _OPAQUE = frozenset({"data", "blob", "cursor", "nextCursor", "requestState"})
 _KEPT = frozenset({"inputRequests", "_meta"})
+_FOLDERS = frozenset({"PWD", "OLDPWD"})
+_HARMLESS = frozenset({MASK, "true", "false", "none", "null"})
 
 
 def words_of_environment(environment: Mapping[str, str], hidden: Iterable[str] = ()) -> set[str]:
     """The texts in an environment that must never be written: whole values by their names, parts by their look."""
     named = set(hidden)
-    words = {value for name, value in environment.items() if name in named or is_sensitive(name)}
+    words = {
+        value for name, value in environment.items() if name in named or (is_sensitive(name) and name not in _FOLDERS)
+    }
     return words | {word for value in environment.values() for word in words_of_text(value)}
 
 
@@ -138,7 +142,7 @@ class Masker:
     # ── by text ──
 
     def _learn(self, words: Iterable[str]) -> None:
-        new = {word for word in words if len(word) >= _SHORTEST and word != MASK} - self._words
+        new = {word for word in words if len(word) >= _SHORTEST and word.lower() not in _HARMLESS} - self._words
         if new:
             self._words |= new
             forms = {form for word in self._words for form in (word, json.dumps(word)[1:-1], quote(word, safe=""))}
@@ -156,7 +160,9 @@ class Masker:
             return self._without_words(value) if key in _OPAQUE else self.text(value)
         if isinstance(value, list):
             return [self._clean_value(key, item) for item in cast("list[Any]", value)]
-        return self._clean(cast("dict[str, Any]", value)) if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            return self._clean(cast("dict[str, Any]", value))
+        return MASK if not isinstance(value, bool) and str(value) in self._words else value
 
 
 def _pattern_of(word: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -56,6 +56,11 @@ class Playback:
                 self._given.add(place)
                 return Played(one)
         return Played(found[-1][1], is_repeated=True) if found else None
+
+    def resume(self, lines: Iterable[int]) -> None:
+        """Take the answers that stand in these lines of the file as given: they were, before this one was started."""
+        given = set(lines)
+        self._given |= {place for place, one in enumerate(self.exchanges) if one.line in given}
 
     def add(self, exchange: Exchange) -> None:
         """Take in an answer that was just heard; it counts as given."""

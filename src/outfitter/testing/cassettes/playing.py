@@ -5,7 +5,7 @@ The whole jobs of ``outfitter replay``. Whatever reaches a live server is loaded
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_replayer(
-    file: Path, on_event: OnEvent, fallback: LiveServer | None = None, *, adds: bool = False
+    file: Path, on_event: OnEvent, fallback: LiveServer | None = None, *, adds: bool = False, given: Iterable[int] = ()
 ) -> AsyncGenerator[Replayer]:
-    """A cassette that is ready to answer, with a live server behind it if one is given."""
+    """A cassette that is ready to answer, with a live server behind it if one is given.
+
+    ``given`` are the lines of the file that were answers before: it goes on behind them.
+    """
     replayer = Replayer(Playback(load_cassette(file)), on_event=on_event)
+    replayer.playback.resume(given)
     if fallback is None:
         yield replayer
         return

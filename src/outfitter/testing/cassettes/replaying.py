@@ -38,7 +38,8 @@ from outfitter.testing.script import Script, ScriptedTool
 
 Fallback: TypeAlias = Callable[[str, Message], Awaitable[Exchange]]
 """Asks a live server for what is not on the cassette."""
-OnEvent: TypeAlias = Callable[[str, str], None]
+OnEvent: TypeAlias = Callable[[str, str, int], None]
+"""Hears ``answered``, ``repeated``, ``missed`` or ``live``, the request in words, and the line of the answer, or 0."""
 _INPUT_REQUIRED = "input_required"
 _MODERN_ONLY = ("resultType", "ttlMs", "cacheScope")
 _FREE = frozenset({"ping", "logging/setLevel"})
@@ -46,7 +47,7 @@ _ROUNDS = 10
 _INTERNAL = -32603
 
 
-def _unheard(_event: str, _request: str) -> None:
+def _unheard(_event: str, _request: str, _line: int) -> None:
     """Nobody listens."""
 
 
@@ -57,7 +58,6 @@ class Replayer:
     playback: Playback
     fallback: Fallback | None = None
     on_event: OnEvent = _unheard
-    """Hears ``repeated``, ``missed`` and ``live``, each with the request in words."""
     counts: Counter[str] = field(default_factory=Counter[str])
 
     def script(self) -> Script:
@@ -89,6 +89,10 @@ class Replayer:
             return (yield from listen(desk, request))
         if request.method in _FREE:
             return {}
+        if request.method == "resources/subscribe":
+            desk.peer.watched.add(str(request.target))
+        if request.method == "resources/unsubscribe":
+            desk.peer.watched.discard(str(request.target))
         return (yield from self._play(request))
 
     # ── what was recorded ──
@@ -106,7 +110,7 @@ class Replayer:
     def _find(self, method: str, params: Message) -> Generator[Step, Message, Played]:
         found = self.playback.find(method, params)
         if found is not None:
-            self._count("repeated" if found.is_repeated else "answered", method, params)
+            self._count("repeated" if found.is_repeated else "answered", method, params, found.exchange.line)
             return found
         if self.fallback is None:
             raise self._missed(method, params)
@@ -134,10 +138,9 @@ class Replayer:
         message = f"not recorded: {asked}. The nearest that was recorded from {source}: {told}"
         return Refusal(NOT_RECORDED, message, {"asked": asked, "nearest": nearest})
 
-    def _count(self, event: str, method: str, params: Message) -> None:
+    def _count(self, event: str, method: str, params: Message, line: int = 0) -> None:
         self.counts[event] += 1
-        if event != "answered":
-            self.on_event(event, _shown(method, params))
+        self.on_event(event, _shown(method, params), line)
 
     def _tell(self, request: Request, played: Played) -> Work:
         """Everything that was said before the answer, then the answer."""

@@ -19,7 +19,7 @@ from outfitter.testing.cassettes.masking import Masker, words_of_environment, wo
 from outfitter.testing.cassettes.passage import Passage, Write
 from outfitter.testing.cassettes.recording import Recorder
 from outfitter.testing.cassettes.spoiling import Spoiler
-from outfitter.testing.cassettes.writing import CassetteFile
+from outfitter.testing.cassettes.writing import CassetteFile, Existing
 from outfitter.testing.fault_rates import Dice
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -69,10 +69,10 @@ def _shown(server: MCPServer, text: str, words: set[str]) -> LiveServer:
 
 
 async def record_lines(
-    live: LiveServer, out: Path, lines: AsyncIterator[bytes], write: Write, *, overwrite: bool = False
+    live: LiveServer, out: Path, lines: AsyncIterator[bytes], write: Write, *, existing: Existing = "keep"
 ) -> CassetteFile:
     """Pass everything on between a client and the server, and keep it; the file that was written."""
-    file = CassetteFile(out, live.shown, overwrite=overwrite)
+    file = CassetteFile(out, live.shown, existing=existing)
     try:
         await Passage(Recorder(file, live.masker()), write).serve(live.server, lines)
     finally:

@@ -10,10 +10,13 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from outfitter.errors import AlreadyExists, InvalidDocument, NotFound, StorageUnavailable
 from outfitter.formats import Cassette, CassetteEntry, CassetteHeader, read_cassette, write_cassette_line
 
+Existing: TypeAlias = Literal["keep", "overwrite", "append"]
+"""What to do with a file that is there."""
 _MODE = 0o600
 _TIME = "{time}"
 
@@ -27,16 +30,20 @@ class CassetteFile:
     """A cassette that is being written. It is closed by whoever made it."""
 
     def __init__(
-        self, path: Path, server: str, *, overwrite: bool = False, clock: Callable[[], datetime] = now
+        self, path: Path, server: str, *, existing: Existing = "keep", clock: Callable[[], datetime] = now
     ) -> None:
-        """Refuse a file that is there, unless it may be replaced; nothing is written yet."""
+        """Refuse a file that is there, unless it may be replaced or gone on with; nothing is written yet."""
         self._begun = clock()
         self.path = Path(str(path).replace(_TIME, self._begun.strftime("%Y%m%d-%H%M%S")))
         self.server = server
         self.lines = 0
         self._descriptor: int | None = None
-        if self.path.exists() and not overwrite:
-            hint = f"name another file, write {_TIME} into its name, or allow it with --overwrite"
+        if existing == "append" and self.path.exists():
+            load_cassette(self.path)
+            _end_last_line(self.path)
+            self._descriptor = _open(self.path, 0)
+        elif existing == "keep" and self.path.exists():
+            hint = f"name another file, write {_TIME} into its name, or allow it with --overwrite or --append"
             raise AlreadyExists("there is a recording already, and it is kept", where=str(self.path), hint=hint)
 
     def write(self, entry: CassetteEntry, era: str) -> None:
@@ -84,15 +91,19 @@ def load_cassette(path: Path) -> Cassette:
 def append_entry(path: Path, entry: CassetteEntry) -> None:
     """Add one line to a cassette that is there; a line that was cut off by a kill goes."""
     try:
-        whole = path.read_bytes()
+        _end_last_line(path)
         descriptor = _open(path, 0)
         try:
-            os.ftruncate(descriptor, whole.rfind(b"\n") + 1)
             _write_all(descriptor, _bytes_of(entry))
         finally:
             os.close(descriptor)
     except OSError as error:
         raise _unwritable(path, error) from None
+
+
+def _end_last_line(path: Path) -> None:
+    """Take away what was cut off."""
+    os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
 
 def _open(path: Path, more: int) -> int:
