@@ -54,6 +54,15 @@ async def test_tools_are_chosen_by_search_many_at_once_and_a_new_search_keeps_th
         assert uses["wiki"]["tools"] == [page for page in PAGES[:10] if page != "page_07"]
         assert uses["other"] == {"ref": "tracker", "tools": ["issue_00"]}, "a second alias stays as it was"
         assert "mail" not in uses
+        await one.go("/ui/agents/helper/edit")
+        await one.page.get_by_role("button", name="Restore version 1").click()
+        await one.page.wait_for_url("**/ui/agents/helper")
+        assert "wiki" not in (await one.up.api("GET", "/agents/helper/document"))[1]["mcpServers"]
+        await one.go("/ui/agents/helper/edit")
+        one.page.on("dialog", lambda dialog: dialog.accept())
+        await one.page.get_by_role("button", name="Delete this agent").click()
+        await one.page.wait_for_url("**/ui/agents")
+        assert (await one.up.api("GET", "/agents/helper"))[0] == 404
         assert serious(one.faults) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from outfitter.storage import LastSeenFolder
 from outfitter.testing import Script, ScriptedTool, serve_http
 from outfitter.upstream import Message
 from tests.gateway.kit import Raw, agent, raw
-from tests.gateway.watched import watched
+from tests.gateway.watched import Watched, watched
+from tests.prompt.counting import counting_server, starts
 
 pytestmark = pytest.mark.anyio
 ALWAYS = ToolSearch(SearchMode.ALWAYS)
@@ -119,35 +121,37 @@ async def test_what_an_agent_does_not_have_is_not_found_described_or_called(tmp_
 
 
 @pytest.mark.promise("SEARCH-COLD")
-@pytest.mark.parametrize("era", ["modern", "legacy"])
-async def test_after_a_restart_a_server_is_reached_only_for_a_tool_of_its_own(tmp_path: Path, era: str) -> None:
-    async with serve_http(ISSUES) as served, serve_http(Script("other")) as other:
-        servers = (MCPServer.http("issues", served.url), MCPServer.http("other", other.url))
-        seen = tmp_path / "seen"
-        for mode in (ALWAYS, ToolSearch(SearchMode.AUTO, 10)):
-            one = searching("a", *servers, search=mode)
-            async with (
-                watched(tmp_path / "first", one, governing=Governing(last_seen=LastSeenFolder(seen))) as running,
-                raw(running.address.url("a")) as http,
-            ):
-                before = (await ask(http, era, "resources/list"))["result"]
-                assert told(await use(http, era, "search_tools", query="issue"))["tools"]
-            reached = served.ledger.hits, other.ledger.hits
-            async with (
-                watched(tmp_path / "then", one, governing=Governing(last_seen=LastSeenFolder(seen))) as running,
-                raw(running.address.url("a")) as http,
-            ):
-                listed = await ask(http, era, "tools/list")
-                assert listed["result"]["tools"] == [dict(tool) for tool in META_TOOLS]
-                found = told(await use(http, era, "search_tools", query="create issue"))
-                assert (found["tools"][0]["name"], found["searched"] > 3) == ("issues_createIssue", True)
-                assert (await use(http, era, "call_tool", name="issues_nothing"))["error"]["code"] == -32602
-                assert (served.ledger.hits, other.ledger.hits) == reached, "nothing was reached"
-                called = await use(http, era, "call_tool", name="issues_createIssue", arguments={"text": "hi"})
-                assert not called["result"]["isError"]
-                assert served.ledger.hits > reached[0]
-                assert other.ledger.hits == reached[1], "only the server of the tool was reached"
-                assert (await ask(http, era, "resources/list"))["result"]["resources"] == before["resources"]
+@pytest.mark.parametrize(
+    ("era", "mode"), [("modern", ALWAYS), ("legacy", ALWAYS), ("modern", ToolSearch(SearchMode.AUTO, 10))]
+)
+async def test_after_a_restart_a_server_is_started_only_for_a_tool_of_its_own(
+    tmp_path: Path, era: str, mode: ToolSearch
+) -> None:
+    log, seen = tmp_path / "starts", tmp_path / "seen"
+    async with serve_http(ISSUES) as served:
+        one = searching("a", MCPServer.http("issues", served.url), counting_server(log), search=mode)
+
+        def begin(name: str) -> AbstractAsyncContextManager[Watched]:
+            return watched(tmp_path / name, one, governing=Governing(last_seen=LastSeenFolder(seen)))
+
+        async with begin("first") as running, raw(running.address.url("a")) as http:
+            assert told(await use(http, era, "search_tools", query="issue"))["tools"]
+        assert starts(log) == 1, "one that was never seen is asked once"
+        hits = served.ledger.hits
+        async with begin("then") as running, raw(running.address.url("a")) as http:
+            listed = await ask(http, era, "tools/list")
+            assert listed["result"]["tools"] == [dict(tool) for tool in META_TOOLS]
+            if era == "legacy":  # most clients listen from the beginning
+                await http.http.get(http.url, headers={**http.headers, "accept": "text/event-stream"})
+            found = told(await use(http, era, "search_tools", query="create issue"))
+            assert (found["tools"][0]["name"], found["searched"] > 3) == ("issues_createIssue", True)
+            assert (await use(http, era, "call_tool", name="counted_nothing"))["error"]["code"] == -32602
+            assert (served.ledger.hits, starts(log)) == (hits, 1), "nothing was reached or started"
+            called = await use(http, era, "call_tool", name="issues_createIssue", arguments={"text": "hi"})
+            assert not called["result"]["isError"]
+            assert (served.ledger.hits > hits, starts(log)) == (True, 1), "only the server of the tool was reached"
+            assert (await ask(http, era, "resources/list"))["result"]["resources"]
+            assert starts(log) == 2, "it has resources, and they were asked for"
 
 
 async def test_auto_searches_over_its_threshold_and_lists_below_it(tmp_path: Path) -> None:

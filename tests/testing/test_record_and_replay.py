@@ -217,6 +217,27 @@ async def test_a_fallback_asks_the_live_server_and_adds_what_it_says(tmp_path: P
     assert [event for event in events if event != "answered"] == ["live", "live"]
 
 
+@pytest.mark.promise("RECORD-REPLAY")
+@pytest.mark.anyio
+@pytest.mark.parametrize(("way", "era"), [("stdio", "legacy"), ("http", "modern")])
+async def test_a_call_that_is_given_up_is_given_up_at_the_server_and_leaves_no_line(
+    way: str, era: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "given-up.jsonl"
+    async with serve_http(Script()) as serving:
+        live = stdio_server(Script()) if way == "stdio" else MCPServer.http("remote", serving.url)
+        async with talking(recorded_server(live, file), era) as client:
+            with anyio.CancelScope() as scope:
+
+                async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+                    del progress, total, message
+                    scope.cancel()
+
+                await client.call_tool("sleep", {"seconds": 600}, progress_callback=on_progress)
+            await client.call_tool("stats", {"until_cancelled": 1})
+    assert [one.target for one in load_cassette(file).exchanges if one.method == "tools/call"] == ["stats"]
+
+
 @pytest.mark.promise("RECORD-KILL")
 def test_a_killed_recorder_leaves_every_answer_that_was_given(tmp_path: Path) -> None:
     file = tmp_path / "killed.jsonl"

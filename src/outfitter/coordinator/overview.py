@@ -1,4 +1,4 @@
-"""The registry at a glance, from memory: how many of what there is, which entries wait for somebody, which tools exist.
+"""The registry at a glance, from memory: how many there are, which wait for somebody, what has which name.
 
 Worked out when first asked for after a change, so that asking often costs nothing; whether a variable has a value is
 looked up again after a while, as nobody tells when one is set. Not here: how servers do now (``/metrics``).
@@ -11,11 +11,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Literal
 
 import anyio
 import anyio.lowlevel
 
 from outfitter.coordinator.commands import command_digest
+from outfitter.coordinator.listing import Listing, Wanted
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.starting import Fetch
 from outfitter.coordinator.view import View
@@ -51,18 +53,20 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownTool:
-    """A tool that the entry of a server lists."""
+class Named:
+    """Something with a name: an entry, or a tool that the entry of a server lists."""
 
-    server: str
-    tool: str
+    kind: Kind | Literal["tools"]
+    name: str
+    server: str = ""
+    """Of a tool: whose it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
     """Every tool with its server in order, their names in one text, and where each begins in it."""
 
-    tools: list[KnownTool]
+    tools: list[Named]
     text: str
     starts: list[int]
 
@@ -77,6 +81,7 @@ class Overviews:
     _revision: int = -1
     _looked: float = float("-inf")
     _kept: Overview | None = None
+    _listing: Listing = field(default_factory=Listing, repr=False)
     _tools: tuple[int, _Tools] | None = field(default=None, repr=False)
     _turn: anyio.Lock = field(default_factory=anyio.Lock, repr=False)
 
@@ -89,12 +94,17 @@ class Overviews:
                 self._revision, self._looked = view.revision, self.clock()
             return self._kept
 
-    def tools(self, text: str, limit: int) -> list[KnownTool]:
-        """The first tools with a text in their names, by server; those whose name begins with it come first."""
+    def find(self, text: str, limit: int) -> list[Named]:
+        """The first of each kind: entries with a text in id, name or description, tools with it in their names."""
+        view, wanted = self._live.view, Wanted(limit=limit, text=text or None)
+        found = [Named(kind, entry.id) for kind in KINDS for entry in self._listing.page(view, kind, wanted)[0]]
+        return [*found, *self._find_tools(text.casefold(), limit)]
+
+    def _find_tools(self, text: str, limit: int) -> list[Named]:
+        """Those whose name begins with it come first."""
         shelf = self._shelf()
-        found = [shelf.tools[place] for place in _places(shelf, text.casefold())]
-        found.sort(key=lambda one: not one.tool.casefold().startswith(text.casefold()))
-        return found[:limit]
+        found = [shelf.tools[place] for place in _places(shelf, text)] if text else shelf.tools[:limit]
+        return sorted(found, key=lambda one: not one.name.casefold().startswith(text))[:limit]
 
     def _shelf(self) -> _Tools:
         view = self._live.view
@@ -162,11 +172,11 @@ def _unused(view: View) -> Iterator[Note]:
 
 def _shelve(view: View) -> _Tools:
     tools = [
-        KnownTool(name, tool)
+        Named("tools", tool, name)
         for name in sorted(view.catalog.servers)
         for tool in sorted(view.catalog.servers[name].known_tools or ())
     ]
-    names = [one.tool.casefold() for one in tools]
+    names = [one.name.casefold() for one in tools]
     starts = list(accumulate((len(name) + len(_BREAK) for name in names), initial=0))[:-1]
     return _Tools(tools, _BREAK.join(names), starts)
 

@@ -26,6 +26,7 @@ def texts_of(document: Mapping[str, Any]) -> dict[str, str]:
     whole: Document = {"mode": search} if isinstance(search, str) else search
     shown["search_mode"] = str(whole.get("mode") or SearchMode.AUTO.value)
     shown["search_threshold"] = str(whole.get("threshold") or "")
+    shown["client_approvals"] = "true" if document.get("client_approvals") else ""
     budgets = document.get("budgets")
     shown["budgets"] = budgets if isinstance(budgets, str) else json.dumps(budgets, indent=2) if budgets else ""
     return shown
@@ -44,6 +45,7 @@ def document_of(
     budgets = sent.text("budgets").strip()
     put(made, "budgets", read_json("budgets", budgets, problems) if budgets else "")
     put(made, "tool_search", _search(sent, problems))
+    put(made, "client_approvals", True if sent.text("client_approvals") else "")
     return made
 
 

@@ -26,13 +26,23 @@ _STATES = {
     "unavailable": "bad",
 }  # fmt: skip
 _SPANS = ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h"), (float("inf"), 86400, "d"))
+_METHODS = frozenset(dir(dict))
 _THOUSAND, _LONG = 1000.0, 100.0
+
+
+class _Environment(Environment):
+    """Looks into a JSON object first: it has no attributes but its methods, and asking for those is slow."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - whatever a template names
+        if type(obj) is dict and attribute in obj and attribute not in _METHODS:
+            return obj[attribute]  # pyright: ignore[reportUnknownVariableType]
+        return super().getattr(obj, attribute)
 
 
 @cache
 def templates() -> Environment:
     """The templates of all pages."""
-    made = Environment(
+    made = _Environment(
         loader=PackageLoader("outfitter.dashboard"),
         autoescape=True,
         trim_blocks=True,

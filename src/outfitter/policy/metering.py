@@ -127,9 +127,9 @@ class Meter:
         self._since = self._until = 0.0
 
     @property
-    def has_row(self) -> bool:
-        """Whether equal calls in a row are counted."""
-        return bool(self._row_key)
+    def ledger(self) -> Ledger:
+        """Where it counts."""
+        return self._ledger
 
     def spend(self, digest: str = "") -> Refusal | None:
         """Count one call; when a budget does not allow it, count nothing and say which. The digest is its arguments'.
@@ -155,25 +155,21 @@ class Meter:
 
     def charge(self, size: int) -> None:
         """Count what a call has used: so many bytes of arguments and result."""
+        charge_each([(self, size)])
+
+    def add(self, size: int) -> None:
+        """The same, by whoever has the ledger."""
         if not self._is_charged:
             return
-        ledger, words = self._ledger, self._words
-        is_held = ledger.is_held
-        if not is_held:
-            ledger.take()
-        try:
-            now = self._clock()
-            if not self._since <= now < self._until:
-                self._turn(now)
-            for place in self._bytes:
-                words[place] += size
-            if self._tokens:
-                tokens = tokens_in(size)
-                for place in self._tokens:
-                    words[place] += tokens
-        finally:
-            if not is_held:
-                ledger.give()
+        now, words = self._clock(), self._words
+        if not self._since <= now < self._until:
+            self._turn(now)
+        for place in self._bytes:
+            words[place] += size
+        if self._tokens:
+            tokens = tokens_in(size)
+            for place in self._tokens:
+                words[place] += tokens
 
     def take_back(self) -> None:
         """One call that was counted has not been made."""
@@ -232,6 +228,20 @@ def _begin(words: Any, place: int, window: int) -> None:  # noqa: ANN401 - see L
     if words[place + WINDOW] not in {window, window + 1}:
         words[place + COUNT] = 0
         words[place + WINDOW] = window
+
+
+def charge_each(charges: Sequence[tuple[Meter, int]]) -> None:
+    """Count what several calls have used, each with its meter; all meters count in one ledger, which is taken once."""
+    ledger = charges[0][0].ledger
+    is_held = ledger.is_held
+    if not is_held:
+        ledger.take()
+    try:
+        for meter, size in charges:
+            meter.add(size)
+    finally:
+        if not is_held:
+            ledger.give()
 
 
 def tokens_in(size: int) -> int:

@@ -128,13 +128,27 @@ def _connect(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # the files beside it take its mode over
     base = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
     try:
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "cache_size = -500"):
-            base.execute(f"PRAGMA {pragma}")
-        _prepare(base, path)
+        with _alone(path):
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "cache_size = -500"):
+                base.execute(f"PRAGMA {pragma}")
+            _prepare(base, path)
     except BaseException:
         base.close()
         raise
     return base
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[None]:
+    """One process at a time opens the file: SQLite does not wait for another that is about to change its mode."""
+    import fcntl
+
+    lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _prepare(base: sqlite3.Connection, path: Path) -> None:

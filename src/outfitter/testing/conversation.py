@@ -143,6 +143,7 @@ class Conversation:
     peer: Peer = field(default_factory=Peer)
     _running: dict[str | int, asyncio.Task[None]] = field(default_factory=dict[str | int, "asyncio.Task[None]"])
     _stubborn: set[str | int] = field(default_factory=set[str | int])
+    _standing: set[str | int] = field(default_factory=set[str | int])
     _asked: dict[str, asyncio.Future[Message]] = field(default_factory=dict[str, "asyncio.Future[Message]"])
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _listener: Listener | None = None
@@ -191,6 +192,7 @@ class Conversation:
     def _forget(self, id_: str | int) -> None:
         self._running.pop(id_, None)
         self._stubborn.discard(id_)
+        self._standing.discard(id_)
 
     def cancel(self, id_: str | int | None, *, counted: bool = True) -> None:
         """Give up answering a request, because the client said so."""
@@ -203,9 +205,10 @@ class Conversation:
             task.cancel()
 
     async def drain(self, seconds: float) -> None:
-        """Let what is being answered end, for a while."""
-        if self._running:
-            await asyncio.wait(self._running.values(), timeout=seconds)
+        """Let what is being answered end, for a while; a subscription goes on for as long as there is somebody."""
+        ending = [task for id_, task in self._running.items() if id_ not in self._standing]
+        if ending:
+            await asyncio.wait(ending, timeout=seconds)
 
     async def close(self) -> None:
         """Give everything up, because the client is gone."""
@@ -240,6 +243,7 @@ class Conversation:
             case Announce(method, params):
                 await self.host.announce(method, params)
             case Listen(wanted):
+                self._standing.add(request.id)
                 await self._listen(Listener(stream, self.peer, wanted, request.id))
             case Until():
                 await self.host.wait_until(step)

@@ -1,9 +1,9 @@
-"""What pages look at often, over HTTP: the registry at a glance, tools by name, and recorded calls in figures."""
+"""What pages look at often, over HTTP: the registry at a glance, names in it, and recorded calls in figures."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio.to_thread
 from msgspec import Meta, Struct
@@ -41,24 +41,25 @@ class OverviewShown(Struct, frozen=True):
     waiting: Annotated[int, Meta(description="How many notes there are in all.")]
 
 
-class ToolShown(Struct, frozen=True):
-    """A tool that the entry of a server lists."""
+class NamedShown(Struct, frozen=True):
+    """An entry, or a tool that the entry of a server lists."""
 
-    server: str
-    tool: str
-
-
-class ToolsShown(Struct, frozen=True):
-    """Tools by name; those whose name begins with what was asked for come first."""
-
-    items: list[ToolShown]
+    kind: Literal["mcp-servers", "capabilities", "agents", "tools"]
+    name: str
+    server: Annotated[str, Meta(description="Of a tool: whose it is.")]
 
 
-class ToolsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which tools."""
+class FoundShown(Struct, frozen=True):
+    """What was found, kind by kind; of the tools those whose name begins with what was asked for come first."""
 
-    q: Annotated[str, Meta(max_length=200, description="Only those in whose name it stands.")] = ""
-    limit: Annotated[int, Meta(ge=1, le=500, description="How many at most.")] = 100
+    items: list[NamedShown]
+
+
+class FindQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What to find."""
+
+    q: Annotated[str, Meta(max_length=200, description="In id, name or description, of tools in the name.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=500, description="How many of each kind at most.")] = 20
 
 
 class FiguresQuery(CallsWanted, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -102,9 +103,9 @@ async def _overview(office: Office, _asked: Asked[NoQuery]) -> Response:
     return answer(OverviewShown({**found.counts}, notes, found.waiting))
 
 
-async def _tools(office: Office, asked: Asked[ToolsQuery]) -> Response:
-    found = office.coordinator.overviews.tools(asked.query.q, asked.query.limit)
-    return answer(ToolsShown([shown(one, ToolShown) for one in found]))
+async def _find(office: Office, asked: Asked[FindQuery]) -> Response:
+    found = office.coordinator.overviews.find(asked.query.q, asked.query.limit)
+    return answer(FoundShown([shown(one, NamedShown) for one in found]))
 
 
 async def _figures(office: Office, asked: Asked[FiguresQuery]) -> Response:
@@ -133,8 +134,8 @@ def _shown(figures: Figures) -> FiguresShown:
 ROUTES: tuple[Route[Any], ...] = (
     Route("GET", "/overview", "How many entries there are, and which wait for somebody", _overview,
           Answer(model=OverviewShown), "registry.read"),
-    Route("GET", "/known-tools", "The tools that entries of servers list, by name", _tools, Answer(model=ToolsShown),
-          "registry.read", ToolsQuery),
+    Route("GET", "/find", "Entries and the tools that they list, by a text in their names", _find,
+          Answer(model=FoundShown), "registry.read", FindQuery),
     Route("GET", "/call-figures", "Recorded calls in figures: how many, errors, how long, over time", _figures,
           Answer(model=TrafficShown), "calls.read", FiguresQuery, concerns="query"),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
 from msgspec import Struct
 
 from outfitter.coordinator.api.answers import answer
@@ -48,7 +49,9 @@ class WeightsShown(Struct, frozen=True, kw_only=True):
 
 
 async def _weights(office: Office, asked: Asked[NoQuery]) -> Response:
-    found = weigh_seen(resolve(asked.id, office.coordinator.live.catalog), office.recall)
+    plan = resolve(asked.id, office.coordinator.live.catalog)
+    # Hundreds of definitions take a moment, in which others are answered.
+    found = await anyio.to_thread.run_sync(weigh_seen, plan, office.recall)
     return answer(found.to_json())
 
 

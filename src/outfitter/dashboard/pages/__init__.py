@@ -53,6 +53,7 @@ HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "/agents/{name}/edit": {"GET": agent_editing.edit, "POST": agent_editing.change},
     "/agents/{name}/approve": {"POST": agent_editing.approve},
     "/agents/{name}/delete": {"POST": agent_editing.delete},
+    "/agents/{name}/restore": {"POST": agent_editing.restore},
     "/calls": {"GET": calls.show_all},
     "/calls/export": {"GET": calls.export},
     "/calls/{number}": {"GET": calls.show_one},

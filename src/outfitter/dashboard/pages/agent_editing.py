@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from outfitter.dashboard.page import Page
 
+_CHANGES = 20
+
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
@@ -59,6 +61,15 @@ async def approve(page: Page) -> Response:
 async def delete(page: Page) -> Response:
     """Take it out of the registry."""
     return await _act(page, "DELETE", "", "/ui/agents")
+
+
+async def restore(page: Page) -> Response:
+    """Put an earlier version back."""
+    form = await page.form()
+    name = path_part(page.names["name"])
+    wanted = {"version": number_in(form, "to")}
+    await page.api.send("POST", f"/agents/{name}/rollback", wanted, number_in(form, "version"))
+    return page.go(f"/ui/agents/{name}")
 
 
 async def _act(page: Page, method: str, what: str, then: str) -> Response:
@@ -111,11 +122,14 @@ async def _form(
     document, version = filled.document, filled.version
     name = document.get("name", "")
     capabilities = await all_of(page, "/capabilities")
+    history: list[Document] = []
+    if version:
+        history = (await page.api.get(f"/agents/{path_part(name)}/history", limit=_CHANGES))["items"]
     return page.render(
         "agent_form.html", status=200 if error is None else 422,
         command=f"outfitter agents edit {name}" if version else "outfitter agents add NAME",
         title=f"Edit {name}" if version else "New agent", version=version, fields=texts_of(document),
         rows=rows_of(document, filled.servers, filled.find), find=filled.find,
         capabilities=[one["id"] for one in capabilities], chosen=document.get("capabilities") or [], removed=REMOVED,
-        modes=MODES, error=error, plan=plan,
+        modes=MODES, error=error, plan=plan, history=history,
     )  # fmt: skip

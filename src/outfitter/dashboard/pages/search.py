@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
@@ -18,7 +19,8 @@ _PAGES = (
     "Home", "Servers", "Import", "Capabilities", "Agents", "Calls", "Runs", "Approvals", "Pins", "Budgets",
     "Playground", "Access",
 )  # fmt: skip
-_KINDS = (("servers", "/mcp-servers"), ("capabilities", "/capabilities"), ("agents", "/agents"))
+_PLACES = {"mcp-servers": "servers", "capabilities": "capabilities", "agents": "agents", "tools": "servers"}
+_WORDS = {**_PLACES, "tools": "tool"}
 
 
 async def find(page: Page) -> Response:
@@ -37,13 +39,11 @@ async def _find(page: Page, asked: str, limit: int) -> list[dict[str, str]]:
         for name in _PAGES
         if asked.lower() in name.lower()
     ]
-    for kind, path in _KINDS:
-        items = (await page.api.get(path, q=asked or None, limit=limit))["items"]
-        found += [{"kind": kind, "name": one["id"], "at": f"/ui/{kind}/{path_part(one['id'])}"} for one in items]
-    if not asked:
-        return found
-    tools = (await page.api.get("/known-tools", q=asked, limit=limit))["items"]
-    return found + [
-        {"kind": "tool", "name": one["tool"], "of": one["server"], "at": f"/ui/servers/{path_part(one['server'])}"}
-        for one in tools
-    ]
+    items = (await page.api.get("/find", q=asked, limit=limit))["items"]
+    return found + [_shown(one) for one in items if asked or one["kind"] != "tools"]
+
+
+def _shown(one: Mapping[str, str]) -> dict[str, str]:
+    """One of those with the page that it leads to: a tool leads to its server."""
+    at = f"/ui/{_PLACES[one['kind']]}/{path_part(one['server'] or one['name'])}"
+    return {"kind": _WORDS[one["kind"]], "name": one["name"], "of": one["server"], "at": at}

@@ -2,6 +2,10 @@
 
 const box = document.getElementById("search");
 const found = document.getElementById("found");
+const told = document.createElement("span"); // for those who do not see the list
+told.className = "hidden";
+told.setAttribute("role", "status");
+box?.form.append(told);
 
 function show(items) {
   found.replaceChildren(
@@ -24,13 +28,25 @@ function show(items) {
     }),
   );
   found.hidden = items.length === 0;
+  told.textContent = items.length ? `${items.length} found, arrow keys go through them` : "nothing found";
 }
 
-let asked = 0;
+// One question at a time: while it is on its way, only the newest text waits.
+let isAsking = false;
 async function search() {
-  const turn = ++asked;
-  const answer = await fetch(`/ui/search?q=${encodeURIComponent(box.value)}`, { headers: { accept: "application/json" } });
-  if (answer.ok && turn === asked) show(await answer.json());
+  if (isAsking) return;
+  isAsking = true;
+  let asked;
+  try {
+    do {
+      asked = box.value;
+      const answer = await fetch(`/ui/search?q=${encodeURIComponent(asked)}`, { headers: { accept: "application/json" } });
+      const items = answer.ok ? await answer.json() : [];
+      if (asked === box.value) show(items);
+    } while (asked !== box.value);
+  } finally {
+    isAsking = false;
+  }
 }
 
 function move(step) {

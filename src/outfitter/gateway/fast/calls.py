@@ -18,6 +18,7 @@ import anyio
 import msgspec
 
 from outfitter.errors import StorageUnavailable
+from outfitter.gateway.fast.endings import Ending
 from outfitter.gateway.fast.envelopes import Result, read_answer, read_result, size_of_result, write_answer
 from outfitter.gateway.fast.lane import Lane, Passage, Way
 from outfitter.gateway.fast.upstreams import Adopted, Upstream
@@ -176,8 +177,9 @@ class FastCall:
         self._leave(now, is_good=True)
         lane = self.lane
         line = self._line(now, "tool_error" if result.has_failed else "done", size_of_result(ident, body))
-        self._charge(len(result.raw))
-        lane.endings.add(self, ident, body, line, now, is_last=not lane.under_way)
+        meter = self.passage.ticket.meter
+        charge = None if meter is None else (meter, self.passage.measured[0] + len(result.raw))
+        lane.endings.add(Ending(self, ident, body, line, now, charge), is_last=not lane.under_way)
         return True
 
     def answer(self, body: bytes, now: float) -> None:
@@ -223,7 +225,7 @@ class FastCall:
             return
         now = time.monotonic()
         self._leave(now, is_good=False)
-        self._charge(0)
+        self._give_up()
         self.lane.desk.recorder.record_plain([self._line(now, "cancelled", 0)])
         if self.upstream is not None:
             self.upstream.on_change = None
@@ -244,15 +246,15 @@ class FastCall:
         ticket.use.under_way -= 1
         ticket.connection.give_back(now, is_good=is_good)
 
-    def _charge(self, size: int) -> None:
-        """Count what the call has used, where that has a limit; its answer goes out all the same."""
+    def _give_up(self) -> None:
+        """Count what was sent of a call whose answer nobody waits for."""
         meter = self.passage.ticket.meter
         if meter is None:
             return
         try:
-            meter.charge(self.passage.measured[0] + size)
+            meter.charge(self.passage.measured[0])
         except StorageUnavailable as error:
-            _log.error("%d bytes of a call were not counted: %s", size, error)
+            _log.error("a call was not counted whole: %s", error)
 
     def _take_back(self) -> None:
         """Nothing was sent: the full lane counts it, if it gets there."""

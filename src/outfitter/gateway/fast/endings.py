@@ -1,4 +1,4 @@
-"""Calls that ended in one turn of the loop: written down with one write, then answered.
+"""Calls that ended in one turn of the loop: counted and written down with one write, then answered.
 
 The loop hears many servers in one turn, and a write costs the same for one line as for fifty. No answer goes out before
 its line is written; where a line cannot be written, its client hears that instead of the answer.
@@ -7,15 +7,20 @@ its line is written; where a line cannot be written, its client hears that inste
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 from msgspec import Raw
 
+from outfitter.errors import StorageUnavailable
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import PlainLine
+from outfitter.policy import Meter, charge_each
 
+_log = logging.getLogger(__name__)
 _UNRECORDED = Rejected("the call was not recorded", rpc_code=UPSTREAM_UNAVAILABLE, data={"code": "not_recorded"})
 _encode = msgspec.json.Encoder().encode
 
@@ -28,12 +33,15 @@ class Ended(Protocol):
         ...
 
 
-class _Ending(NamedTuple):
+class Ending(NamedTuple):
+    """A call, its answer and its line, and what it has used of its budgets if that is counted."""
+
     call: Ended
     ident: Raw
     body: bytes
     line: PlainLine
     now: float
+    charge: tuple[Meter, int] | None
 
 
 class Endings:
@@ -44,12 +52,12 @@ class Endings:
     def __init__(self, recorder: Recorder) -> None:
         """None yet."""
         self._recorder = recorder
-        self._waiting: list[_Ending] = []
+        self._waiting: list[Ending] = []
 
-    def add(self, call: Ended, ident: Raw, body: bytes, line: PlainLine, now: float, *, is_last: bool) -> None:
+    def add(self, ending: Ending, *, is_last: bool) -> None:
         """Answer a call as soon as its line is written: now when no other is under way, else with its fellows."""
         waiting = self._waiting
-        waiting.append(_Ending(call, ident, body, line, now))
+        waiting.append(ending)
         if is_last:
             self._flush()
         elif len(waiting) == 1:
@@ -59,6 +67,9 @@ class Endings:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
+        charges = [ending.charge for ending in waiting if ending.charge is not None]
+        if charges:
+            _charge(charges)
         written = self._recorder.record_plain([ending.line for ending in waiting])
         for ending in waiting[:written]:
             ending.call.answer(ending.body, ending.now)
@@ -66,3 +77,11 @@ class Endings:
             ending.call.answer(
                 _encode({"jsonrpc": "2.0", "id": ending.ident, "error": rpc_error(_UNRECORDED)}), ending.now
             )
+
+
+def _charge(charges: Sequence[tuple[Meter, int]]) -> None:
+    """The calls have happened: what cannot be counted is told in the log, and the answers go out."""
+    try:
+        charge_each(charges)
+    except StorageUnavailable as error:
+        _log.error("%d bytes of calls were not counted: %s", sum(size for _, size in charges), error)

@@ -22,9 +22,11 @@ from outfitter.testing.exchange import METHOD_NOT_FOUND, PARSE_ERROR, Message, R
 
 Answer: TypeAlias = Callable[[Message], Awaitable[Message | None]]
 """The response to a request; None when nothing at all is said."""
+STANDING = frozenset({"subscriptions/listen"})
+"""Requests that are never answered while their client is there."""
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 _INTERNAL = -32603
-_DRAIN_SECONDS = 10.0
+_DRAIN_SECONDS = 60.0
 
 
 class Between(Protocol):
@@ -56,6 +58,7 @@ class Passage:
     )
     _outgoing: list[Message] = field(default_factory=list[Message])
     _news: anyio.Event = field(default_factory=anyio.Event)
+    _settled: anyio.Event = field(default_factory=anyio.Event)
     _is_over: bool = False
 
     async def serve(self, server: MCPServer, lines: AsyncIterator[bytes]) -> None:
@@ -91,16 +94,20 @@ class Passage:
             if line and not line.isspace():
                 await self._take(line, live, answer, group)
         with anyio.move_on_after(_DRAIN_SECONDS):
-            while self._under_way:  # noqa: ASYNC110 - bounded, and at the very end
-                await anyio.sleep(0.01)
+            await self._settle()
         await live.leave()
         group.cancel_scope.cancel()
+
+    async def _settle(self) -> None:
+        """Wait until every request has its answer; a subscription goes on for as long as there is somebody."""
+        while any(request["method"] not in STANDING for request in self._requests.values()):
+            self._settled = anyio.Event()
+            await self._settled.wait()
 
     async def _watch(self, live: Live, lost: list[OutfitterError], group: TaskGroup) -> None:
         """End when the server is gone, once everyone who waited has heard of it."""
         lost.append(await live.wire.wait_lost())
-        while self._under_way:  # noqa: ASYNC110 - those who wait are failing already
-            await anyio.sleep(0.01)
+        await self._settle()
         group.cancel_scope.cancel()
 
     # ── what the client says ──
@@ -145,6 +152,7 @@ class Passage:
         finally:
             self._under_way.pop(ident, None)
             self._requests.pop(ident, None)
+            self._settled.set()
 
     # ── what the server says ──
 

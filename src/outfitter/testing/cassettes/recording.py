@@ -11,11 +11,9 @@ from typing import Any, cast
 
 from outfitter.formats import Announced, Exchange
 from outfitter.testing.cassettes.masking import Masker
-from outfitter.testing.cassettes.passage import Answer
+from outfitter.testing.cassettes.passage import STANDING, Answer
 from outfitter.testing.cassettes.writing import CassetteFile
 from outfitter.testing.exchange import VERSION_KEY, Message, part
-
-_STANDING = frozenset({"subscriptions/listen"})
 
 
 @dataclass(slots=True)
@@ -41,7 +39,7 @@ class Recorder:
 
         async def recorded(message: Message) -> Message | None:
             under_way = _Open(part(part(message, "params"), "_meta").get("progressToken"))
-            is_kept = message["method"] not in _STANDING
+            is_kept = message["method"] not in STANDING
             if is_kept:
                 self._open[message["id"]] = under_way
             try:

@@ -13,7 +13,7 @@ from outfitter.testing.exchange import PARSE_ERROR, Message, Refusal
 from outfitter.testing.mischief import Raw, Utterance, encode
 from outfitter.testing.start import die
 
-_DRAIN_SECONDS = 5.0
+_DRAIN_SECONDS = 60.0
 
 
 def host_of(replayer: Replayer) -> Host:
