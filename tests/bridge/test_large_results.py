@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from outfitter.bridge import McpIntegrationSection, ResultShelf
-from outfitter.calls import READER, cut, find_parts, preview, read_part
+from outfitter.calls import READER, cut, find_large, find_parts, preview, read_part
 from outfitter.errors import Invalid
 from outfitter.session import Session
 from tests.bridge.kit import call, scripted
@@ -35,6 +35,20 @@ def test_a_shelf_forgets_the_oldest_and_wants_room_for_a_preview() -> None:
     assert [shelf.read(handle).success for handle in (first, second)] == [False, True]
     with pytest.raises(Invalid):
         ResultShelf(limit=10)
+
+
+def test_strange_content_is_left_where_it_is() -> None:
+    strange = [5, None, {"type": "resource", "resource": 7}, {"type": "resource", "resource": {"text": "x" * 3000}}]
+    found = find_large({"content": strange}, 2048, repr_bytes)
+    assert found is not None
+    assert (found.text, found.others) == (b"x" * 3000, (5, None, {"type": "resource", "resource": 7}))
+    assert find_large({"content": "text"}, 1, repr_bytes) is None
+    assert find_large({"structuredContent": {"a": "b" * 3000}}, 2048, repr_bytes) is not None
+
+
+def repr_bytes(value: object) -> bytes:
+    """A value written down."""
+    return repr(value).encode()
 
 
 def test_no_character_is_cut_in_two() -> None:

@@ -49,6 +49,7 @@ def test_a_changed_tool_is_listed_compared_rejected_and_approved(terminal: Termi
     assert "Finds⟦U+200B⟧ things." in terminal.run("pins", "show", "x", "a").out
     assert "held back: its definition" in terminal.run("why-not", "tester", "a").out
     assert "outfitter pins diff x a" in terminal.run("explain", "tester").out
+    assert "1 changed definitions wait for approval" in terminal.run("status").out
 
     assert terminal.run("pins", "reject", "x", "a").out == "x/a: rejected\n"
     unknown = terminal.run("pins", "approve", "x", "zzz")

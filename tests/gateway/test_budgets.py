@@ -22,7 +22,6 @@ from tests.gateway.kit import agent, raw
 from tests.gateway.test_fast_lanes import UNUSUAL, USUAL
 from tests.gateway.test_operation import call, outfitter, started, write_catalog
 from tests.gateway.test_workers import children
-from tests.gateway.watched import until
 
 pytestmark = pytest.mark.anyio
 NOON = 1_800_014_400.0
@@ -104,7 +103,9 @@ async def test_a_used_up_budget_is_a_result_that_a_model_can_read(era: str) -> N
         }  # fmt: skip
         assert bird.calls["say"] == 4
         for one in (both.fast, both.full):
-            assert [(record.outcome, record.code) for record in one.records][2] == ("refused", "budget_exceeded")
+            last = one.records[-1]
+            assert (last.outcome, last.code, last.decision) == ("refused", "budget_exceeded", "deny")
+            assert last.rule.startswith("the budget calls_per_day for x/say of agent 'a' is used up: 2 of 2 calls")
             accounts = one.desk.governing.accounts
             assert isinstance(accounts, LedgerAccounts)
             accounts.show_in(one.desk.recorder.metrics)
@@ -163,10 +164,10 @@ async def test_workers_count_together_and_go_on_after_they_were_killed(tmp_path:
             with anyio.fail_after(60):
                 await call(f"{gateway.url}/mcp/a/x", 25, results)
             assert results == [200] * 25
-            for pid in children(gateway.process.pid):
+            workers = children(gateway.process.pid)
+            gateway.process.kill()
+            for pid in workers:
                 os.kill(pid, signal.SIGKILL)
-            gateway.process.send_signal(signal.SIGTERM)
-            await until(lambda: gateway.process.poll() is not None)
         (tmp_path / "state" / "gateway.json").unlink(missing_ok=True)
         async with started(tmp_path, "--files") as gateway:
             with anyio.fail_after(60):

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from outfitter.catalog import MCPServer, PinMode, ToolFilter
-from outfitter.gateway import Governing, look_again
+from outfitter.gateway import Governing
 from outfitter.policy import Why
 from outfitter.storage import PinBook
 from outfitter.testing import Script, ScriptedTool, serve_http
@@ -103,7 +103,7 @@ async def test_a_changed_tool_is_hidden_and_refused_in_words_until_somebody_appr
         assert (record["outcome"], record["server"], record["tool"]) == ("denied", "x", "described")
 
         PinBook.at(tmp_path / "pins.db").approve("keen.x", ["described", "sent"], by="ann")
-        look_again(running.desk.exchange, book.changed())
+        running.desk.look_again(book.changed())
         assert await until_shown(keen, lambda names: "described" in names) == {"described", "sent", "steady"}
         assert (await call(keen, "described"))["result"]["isError"] is not True
 
@@ -149,7 +149,7 @@ async def test_in_mode_approve_nothing_is_shown_before_and_in_mode_off_everythin
             refused = (await call(client, "x_steady"))["result"]
             assert refused["_meta"]["outfitter/outcome"]["reason"] == "new"
             book.approve("keen.x", ["steady"])
-            look_again(running.desk.exchange, ("keen.x",))
+            running.desk.look_again(("keen.x",))
             assert await until_shown(client, bool) == {"x_steady"}
         await served.play(THEN)
         async with (

@@ -179,6 +179,16 @@ def test_a_rule_speaks_only_of_its_server_and_tools() -> None:
     assert isinstance(judge([denied], "github", "get_repo", {}), Allow)
 
 
+@pytest.mark.promise("G22")
+@pytest.mark.parametrize("effect", [Effect.ASK, Effect.DENY])
+def test_a_rule_that_leaves_out_what_only_reads_speaks_of_everything_else(effect: Effect) -> None:
+    closed = [ToolRule(("*",), effect, unless_read_only=True)]
+    assert isinstance(judge(closed, "github", "get_repo", {}), Ask | Deny)
+    assert isinstance(judge(closed, "github", "get_repo", {}, read_only=True), Allow)
+    always = ToolRule(("get_*",), Effect.DENY)
+    assert isinstance(judge([*closed, always], "github", "get_repo", {}, read_only=True), Deny)
+
+
 @pytest.mark.promise("RULES-ORDER")
 @pytest.mark.parametrize(
     "make",
@@ -189,6 +199,7 @@ def test_a_rule_speaks_only_of_its_server_and_tools() -> None:
         lambda: ToolRule(("x" * 257,)),
         lambda: ToolRule(("t",), arguments={"path": ("x",)}),
         lambda: ToolRule(("t",), arguments={"/path": ()}),
+        lambda: ToolRule(("t",), unless_read_only=True),
         lambda: ToolFilter(("",)),
         lambda: ToolFilter(None, (" a",)),
     ],

@@ -140,6 +140,14 @@ def test_a_wish_that_was_left_is_not_shown_twice_and_few_may_wait(store: Approva
     assert len(store.list(["waiting"], agent="tester")) == 2
 
 
+def test_whoever_asks_and_leaves_fills_no_list(store: ApprovalStore, clock: Clock) -> None:
+    for number in range(120):
+        clock.now += 0.001
+        store.leave(asked(store, replace(WISH, digest=str(number))))
+    left = store.list(["waiting"])
+    assert (len(left), left[0].digest, left[-1].digest) == (100, "119", "20")
+
+
 def test_what_waits_for_a_process_that_died_expires_and_a_yes_for_it_stays(store: ApprovalStore) -> None:
     other = ApprovalStore(store.folder, store.times, store.clock)
     waiting, answered = asked(other), asked(other)

@@ -19,7 +19,7 @@ from outfitter.app.live import LiveTools, Outfit, arm_plan, make_pool, plan_of, 
 from outfitter.app.local_api import App, open_local_api
 from outfitter.app.options import FIRST_TOKEN, GatewayOptions, Started
 from outfitter.app.passbook import Passbook, open_passes
-from outfitter.app.pins import pins_here, pins_of, waiting_here, waiting_of
+from outfitter.app.pins import pending_here, pins_here, pins_of, waiting_here, waiting_of
 from outfitter.app.probing import lone_probe
 from outfitter.app.registry_place import can_have_registry, has_registry, open_files, rotate_keys
 from outfitter.app.results import results_of
@@ -99,6 +99,7 @@ __all__ = [
     "open_official",
     "open_passes",
     "open_team",
+    "pending_here",
     "pins_here",
     "pins_of",
     "plan_of",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from outfitter.app.news import read_news
 from outfitter.app.settings import Settings
-from outfitter.policy import Held
+from outfitter.policy import Held, PinState
 from outfitter.resolution import RunPlan
 
 if TYPE_CHECKING:
@@ -49,19 +49,22 @@ async def follow_pins(book: PinBook, desk: Desk) -> None:
     """Have lists made again when another process has decided something, until the gateway ends."""
     import anyio
 
-    from outfitter.gateway import look_again
-
     while not desk.closing.is_set():
         with anyio.move_on_after(_LOOK_SECONDS):
             await desk.closing.wait()
         changed = book.changed()
         if changed:
-            look_again(desk.exchange, changed)
+            desk.look_again(changed)
 
 
 def waiting_here(settings: Settings) -> tuple[WaitingTool, ...]:
     """The tools that appeared later and wait, in the catalog that this machine's gateway serves."""
     return pins_here(settings).late.waiting()
+
+
+def pending_here(settings: Settings) -> int:
+    """How many definitions wait for a person in that catalog."""
+    return sum(pin.state is PinState.PENDING for pin in pins_here(settings).pins())
 
 
 def waiting_of(book: PinBook, plan: RunPlan) -> Mapping[str, Mapping[str, Held]]:

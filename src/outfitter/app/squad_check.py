@@ -17,7 +17,8 @@ from outfitter.app.squad_files import SquadHome, catalog_of
 from outfitter.basics import suggest
 from outfitter.catalog import Agent, Catalog, ServerRef
 from outfitter.errors import OutfitterError
-from outfitter.resolution import resolve
+from outfitter.policy import Held, PinState
+from outfitter.resolution import approval_of, resolve
 
 _OF_THIS_MACHINE = frozenset({"variable", "command"})
 _GLOB = frozenset("*?[")
@@ -71,12 +72,17 @@ async def _team_findings(home: SquadHome, catalog: Catalog) -> list[Finding]:
 
 
 def waiting_findings(settings: Settings) -> Iterator[Finding]:
-    """The tools that appeared later and wait."""
+    """The tools that appeared later or changed, and wait."""
     book = pins_of(settings)
     for one in book.late.waiting():
         message = f"'{one.tool}' appeared later and is hidden from agent '{one.agent}' (first seen {one.since})"
         remedy = f"outfitter squad approve-tools {one.server} {one.tool}"
         yield Finding("waiting", one.server, Verdict.WARN, message, remedy)
+    for pin in book.pins():
+        if pin.state is PinState.PENDING:
+            held = Held(pin.name, pin.why, pin.was)
+            message = f"'{pin.name or 'what it says of itself'}' is held back: {held.reason}"
+            yield Finding("waiting", pin.server, Verdict.WARN, message, approval_of(pin.server, held))
 
 
 async def _live_findings(catalog: Catalog, variables: Mapping[str, str], settings: Settings) -> list[Finding]:

@@ -10,7 +10,7 @@ import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from outfitter.bridge.results import block_text
 from outfitter.calls import READER, READER_TOOL, SCHEME, ToolResult, find_large, find_parts, preview, read_part
@@ -80,7 +80,8 @@ class ResultShelf:
         large = find_large({"content": answer.get("content")}, self.limit, _nothing)
         if large is None:
             return result
-        told = (preview(large.text, self.keep(large.text), self.limit, self.reader), *map(block_text, large.others))
+        others = (block_text(cast("Mapping[str, Any]", block)) for block in large.others if isinstance(block, Mapping))
+        told = (preview(large.text, self.keep(large.text), self.limit, self.reader), *others)
         return replace(result, message="\n".join(told))
 
     def read(self, handle: str, offset: int = 0, length: int | None = None, find: str = "") -> ToolResult[None]:

@@ -50,7 +50,7 @@ class Large:
 
     text: bytes = field(repr=False)
     is_json: bool
-    others: tuple[Mapping[str, Any], ...] = field(repr=False)
+    others: tuple[Any, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ def find_large(answer: Mapping[str, Any], limit: int, encode: Encode) -> Large |
     Images, sounds and links are no text: they are not counted, and stay in the answer.
     """
     blocks = answer.get("content")
-    given = [cast("Mapping[str, Any]", one) for one in cast("list[object]", blocks)] if isinstance(blocks, list) else []
-    texts = [(block, _text_of(block)) for block in given]
+    texts = [(block, _text_of(block)) for block in cast("list[object]", blocks)] if isinstance(blocks, list) else []
     joined = "\n".join(text for _, text in texts if text is not None).encode("utf-8", "replace")
     structured = answer.get("structuredContent")
     written = b"" if structured is None else encode(structured)
@@ -82,11 +81,15 @@ def find_large(answer: Mapping[str, Any], limit: int, encode: Encode) -> Large |
     return Large(b"\n\n".join(part for part in (joined, written) if part), not joined, others)
 
 
-def _text_of(block: Mapping[str, Any]) -> str | None:
+def _text_of(block: object) -> str | None:
     """The text of a block; None when it is something else."""
-    inside = cast("object", block.get("resource")) if block.get("type") == "resource" else block
-    text = cast("Mapping[str, Any]", inside).get("text") if isinstance(inside, Mapping) else None
+    fields = _fields(block)
+    text = (_fields(fields.get("resource")) if fields.get("type") == "resource" else fields).get("text")
     return text if isinstance(text, str) else None
+
+
+def _fields(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _says(text: bytes, structured: object) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from outfitter.app import GatewayStatus, ServerNumbers, follow_calls, read_status, waiting_here
+from outfitter.app import GatewayStatus, ServerNumbers, follow_calls, pending_here, read_status, waiting_here
 from outfitter.cli.console import complete_names, json_option, print_json, print_table, settings, visible
 
 
@@ -28,8 +28,9 @@ def status_command(minutes: float, as_json: bool) -> None:
       outfitter status --minutes 60 --json
     """
     status, waiting = read_status(settings(), minutes * 60), waiting_here(settings())
+    pending = pending_here(settings())
     if as_json:
-        print_json({**asdict(status), "waiting": [asdict(one) for one in waiting]})
+        print_json({**asdict(status), "waiting": [asdict(one) for one in waiting], "pins_pending": pending})
         return
     click.echo(f"Gateway: {status.url or 'no gateway runs here'} ({status.ready})")
     if status.problem:
@@ -40,6 +41,8 @@ def status_command(minutes: float, as_json: bool) -> None:
     for one in waiting:
         told = f"{one.server}: '{one.tool}' appeared later and is hidden from agent '{one.agent}'"
         click.echo(visible(f"{told} (outfitter squad approve-tools {one.server} {one.tool})"))
+    if pending:
+        click.echo(f"{pending} changed definitions wait for approval (outfitter pins list --state pending)")
 
 
 def _print_servers(status: GatewayStatus) -> None:

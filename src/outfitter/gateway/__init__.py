@@ -10,7 +10,7 @@ from outfitter.gateway.http_front import HttpFront
 from outfitter.gateway.limits import Limits, Turnstile
 from outfitter.gateway.metrics import Metrics
 from outfitter.gateway.opening import Watch, open_desk
-from outfitter.gateway.pins import Pins, held_back, look_again
+from outfitter.gateway.pins import Pins, held_back
 from outfitter.gateway.recorder import Recorder, open_recorder
 from outfitter.gateway.records import CallRecord, digest_of
 from outfitter.gateway.relaying import Passed, Relay
@@ -55,7 +55,6 @@ __all__ = [
     "holding",
     "is_served",
     "is_welcome",
-    "look_again",
     "new_token",
     "open_desk",
     "open_recorder",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +19,7 @@ from outfitter.gateway.limits import Turnstile
 from outfitter.gateway.lines import Exchange, Line
 from outfitter.gateway.methods import Methods, Request
 from outfitter.gateway.parking import ParkingLot
+from outfitter.gateway.pins import LIST_CHANGED
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import CallRecord, measure
 from outfitter.gateway.searching import is_searched
@@ -74,6 +75,11 @@ class Desk:
         """The endpoint of an agent, its seat armed first if it is not; UnknownAgent or UnknownAlias."""
         await self.seats.arm(agent)
         return self.view(agent, server)
+
+    def look_again(self, keys: Collection[str]) -> None:
+        """Have the tools of servers listed again, and every client told: somebody has decided about their pins."""
+        for line in {line: None for view in self._views.values() for line in view.lines_with(keys)}:
+            line.hear(LIST_CHANGED)
 
     def forget_runs(self, holds: Callable[[str], bool]) -> None:
         """Let go of everything that runs had whose token, by its id, holds no more."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from outfitter.catalog import PinMode
-from outfitter.gateway.lines import Exchange
 from outfitter.policy import Definition, Held, Why
 from outfitter.resolution import PlannedServer, pin_key
 
 CODE = "pin_mismatch"
-_CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+LIST_CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+"""What a server would say if its tools had changed."""
 
 
 class Pins(Protocol):
@@ -84,11 +84,3 @@ def said_by(planned: PlannedServer, agent: str, instructions: str, pins: Pins) -
         return instructions
     held = pins.look(pin_key(planned, agent), mode, (Definition.of_instructions(instructions),))
     return "" if held else instructions
-
-
-def look_again(exchange: Exchange, keys: Collection[str]) -> None:
-    """Have the tools of these servers listed again, and every client told: somebody has decided about some."""
-    for line in exchange.lines():
-        planned = line.connection.server.planned
-        if any(pin_key(planned, agent) in keys for agent in line.users or ("",)):
-            line.hear(_CHANGED)

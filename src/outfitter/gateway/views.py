@@ -25,7 +25,7 @@ from outfitter.gateway.pins import held_back, said_by
 from outfitter.gateway.seats import Seat
 from outfitter.gateway.visitors import Visitor
 from outfitter.policy import Held
-from outfitter.resolution import PlannedServer, SeenServer, seen_key
+from outfitter.resolution import PlannedServer, SeenServer, pin_key, seen_key
 from outfitter.upstream import Message, loop_time
 
 _NAMED = frozenset({"tools/list", "prompts/list"})
@@ -295,6 +295,11 @@ class View:
                 defined = partial(self.line(alias, visitor).definitions, items)
                 waits[alias] = held_back(self.seat.planned(alias), self.seat.agent, defined, self.governing.pins)
         return waits if any(waits.values()) else {}
+
+    def lines_with(self, keys: Collection[str]) -> list[Line]:
+        """Its lines to servers whose pins are kept under one of these keys."""
+        lines = [(alias, line) for (alias, _), line in self._lines.items() if not line.is_retired]
+        return [line for alias, line in lines if pin_key(self.seat.planned(alias), self.seat.agent) in keys]
 
     def said_by(self, alias: str, instructions: str) -> str:
         """What a server says of itself, unless that waits for a person."""

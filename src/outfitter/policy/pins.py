@@ -144,7 +144,7 @@ class Pin:
     @property
     def hidden(self) -> tuple[HiddenText, ...]:
         """What the definition hides from people."""
-        return find_hidden(self.definition)
+        return _hidden(self.text)
 
     @property
     def definition(self) -> JsonValue:

@@ -13,7 +13,8 @@ from outfitter.storage.glance import glance
 from outfitter.storage.journal import Journal, claim
 
 if TYPE_CHECKING:
-    from outfitter.storage.approvals import Approval, ApprovalState, ApprovalStore, ApprovalTimes
+    from outfitter.storage.approval_rows import Approval, ApprovalState
+    from outfitter.storage.approvals import ApprovalStore, ApprovalTimes
     from outfitter.storage.audit import AuditStore, SqliteAudit, drain, open_audit
     from outfitter.storage.budgets import BudgetBook, Reset
     from outfitter.storage.last_seen import LastSeenFolder
@@ -126,7 +127,8 @@ __all__ = [
 
 
 _FILES = {
-    **dict.fromkeys(("Approval", "ApprovalState", "ApprovalStore", "ApprovalTimes"), "outfitter.storage.approvals"),
+    **dict.fromkeys(("Approval", "ApprovalState"), "outfitter.storage.approval_rows"),
+    **dict.fromkeys(("ApprovalStore", "ApprovalTimes"), "outfitter.storage.approvals"),
     **dict.fromkeys(("AuditStore", "SqliteAudit", "drain", "open_audit"), "outfitter.storage.audit"),
     **dict.fromkeys(("BudgetBook", "Reset"), "outfitter.storage.budgets"),
     "LastSeenFolder": "outfitter.storage.last_seen",

@@ -18,73 +18,24 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from outfitter.errors import Conflict, NotFound, StorageUnavailable
+from outfitter.errors import Conflict, StorageUnavailable
 from outfitter.policy import Verdict, Wish
+from outfitter.storage.approval_rows import SCHEMA, Approval, ApprovalState, count, find, get, unknown, use
 
-ApprovalState: TypeAlias = Literal["waiting", "approved", "denied", "used", "expired"]
 _LONGEST_SHOWN = 16 * 1024
 _KEPT_SECONDS = 7 * 24 * 3600.0
 """How long after its end a wish can still be looked at."""
+_MOST_OPEN, _MOST_KEPT = 100, 5000
+"""How many wishes of one agent may be left unanswered, and how many that have ended are kept of all."""
 _ENDED = {
     "used": ("has been used already", "a yes holds for one call"),
     "expired": ("has expired", "have the agent call again"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """One wish, and what has come of it. Moments are seconds since 1970."""
-
-    id: str
-    state: ApprovalState
-    agent: str
-    run: str
-    server: str
-    tool: str
-    shown: str
-    arguments: str
-    """JSON, masked."""
-    digest: str
-    reason: str
-    asked_by: str
-    asked_at: float
-    waits_until: float
-    """Until when the call waits; 0 when nobody does."""
-    expires_at: float
-    """Until when it can be answered; of a yes or a no: until when it counts."""
-    decided_at: float = 0.0
-    decided_by: str = ""
-    decided_where: str = ""
-
-    @property
-    def verdict(self) -> Verdict:
-        """What was said of it."""
-        return Verdict(self.state in {"approved", "used"}, self.decided_by, self.decided_where)
-
-    def to_json(self) -> dict[str, Any]:
-        """As it is shown: moments as ISO 8601, and how many seconds are left to answer it."""
-        now = time.time()
-        left = self.waits_until if self.state == "waiting" and self.waits_until > now else self.expires_at
-        told = {name: getattr(self, name) for name in _FIELDS}
-        told |= {name: _moment(getattr(self, name)) for name in _MOMENTS}
-        told["arguments"] = msgspec.json.decode(self.arguments)
-        return told | {"seconds_left": max(0.0, round(left - now, 1))}
-
-
-_FIELDS = tuple(one.name for one in fields(Approval))
-_MOMENTS = ("asked_at", "waits_until", "expires_at", "decided_at")
-_SHOWN = ", ".join(_FIELDS)
-_SCHEMA = (
-    f"CREATE TABLE IF NOT EXISTS approvals ({_SHOWN}, binding, holder, PRIMARY KEY (id))",
-    "CREATE INDEX IF NOT EXISTS approvals_by_binding ON approvals (binding)",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +79,14 @@ class ApprovalStore:
             if known is not None:
                 return known
             most, waiting = self.times.most_waiting, "state = 'waiting' AND holder != '' AND agent = ?"
-            if _count(base, waiting, wish.agent) >= most:
+            if count(base, waiting, wish.agent) >= most:
                 return None
             ident = self._unheld(base, wish) or self._add(base, wish, now)
             until = now + max(0.0, seconds)
             base.execute(
                 "UPDATE approvals SET holder = ?, waits_until = ? WHERE id = ?", (self._hold(base), until, ident)
             )
-            return _get(base, ident)
+            return get(base, ident)
 
     def look(self, ident: str) -> ApprovalState:
         """How a wish stands; cheap, and blocks nobody."""
@@ -146,9 +97,9 @@ class ApprovalStore:
     def take(self, ident: str) -> Approval:
         """Use the yes of a wish: it is in the state ``used`` for one who asks, once."""
         with self._changing() as base:
-            if _get(base, ident).state == "used":
+            if get(base, ident).state == "used":
                 raise Conflict(f"approval '{ident}' has been used already")
-            return _use(base, "id = ?", (ident,)) or _get(base, ident)
+            return use(base, "id = ?", (ident,)) or get(base, ident)
 
     def leave(self, ident: str) -> None:
         """Nobody waits for it any more; it can be answered all the same."""
@@ -158,28 +109,28 @@ class ApprovalStore:
     def answer(self, ident: str, verdict: Verdict) -> Approval:
         """What the person at the client said, if nobody has answered elsewhere: a yes is used at once."""
         with self._changing() as base:
-            if _get(base, ident).state == "waiting":
+            if get(base, ident).state == "waiting":
                 self._decide(base, ident, verdict)
-            return _use(base, "id = ?", (ident,)) or _get(base, ident)
+            return use(base, "id = ?", (ident,)) or get(base, ident)
 
     # ── for people ──
 
     def decide(self, ident: str, verdict: Verdict) -> Approval:
         """Say yes or no, or the other way round while it counts; NotFound, or Conflict when it is too late."""
         with self._changing() as base:
-            found = _get(base, ident)
+            found = get(base, ident)
             if found.state in _ENDED:
                 told, hint = _ENDED[found.state]
                 raise Conflict(f"approval '{ident}' {told}", hint=hint)
             self._decide(base, ident, verdict)
-            return _get(base, ident)
+            return get(base, ident)
 
     def get(self, ident: str) -> Approval:
         """One wish; NotFound when there is none of this id."""
         if not self._exists():
-            raise _unknown(ident)
+            raise unknown(ident)
         with self._changing() as base:
-            return _get(base, ident)
+            return get(base, ident)
 
     def list(self, states: Iterable[ApprovalState] = (), agent: str | None = None, limit: int = 200) -> list[Approval]:
         """Wishes in these states, or in any, the newest first."""
@@ -190,29 +141,28 @@ class ApprovalStore:
         clauses += ["agent = ?"] if agent is not None else []
         values = (*wanted, *(() if agent is None else (agent,)))
         with self._changing() as base:
-            return _find(
-                base, " AND ".join(clauses) or "1", values, f"ORDER BY asked_at DESC, rowid DESC LIMIT {limit}"
-            )
+            return find(base, " AND ".join(clauses) or "1", values, f"ORDER BY asked_at DESC, rowid DESC LIMIT {limit}")
 
     # ── inside one transaction ──
 
     def _known(self, base: sqlite3.Connection, wish: Wish, now: float) -> Approval | None:
         """A yes that nobody waits for, which is used now; or a no that still counts."""
-        used = _use(base, "binding = ? AND holder = ''", (wish.binding,))
+        used = use(base, "binding = ? AND holder = ''", (wish.binding,))
         if used is not None:
             return used
         denied = "binding = ? AND state = 'denied' AND expires_at > ?"
-        return next(iter(_find(base, denied, (wish.binding, now), "LIMIT 1")), None)
+        return next(iter(find(base, denied, (wish.binding, now), "LIMIT 1")), None)
 
     def _unheld(self, base: sqlite3.Connection, wish: Wish) -> str | None:
         """An equal wish that was left and can still be answered: it is not shown twice."""
-        found = _find(base, "binding = ? AND state = 'waiting' AND holder = ''", (wish.binding,), "LIMIT 1")
+        found = find(base, "binding = ? AND state = 'waiting' AND holder = ''", (wish.binding,), "LIMIT 1")
         return found[0].id if found else None
 
     def _add(self, base: sqlite3.Connection, wish: Wish, now: float) -> str:
         arguments = msgspec.json.encode(dict(wish.arguments)).decode()
         if len(arguments) > _LONGEST_SHOWN:
             arguments = msgspec.json.encode(f"(too long to be shown: {len(arguments)} characters)").decode()
+        self._make_room(base, wish.agent)
         ident = secrets.token_hex(6)
         values = (
             ident, "waiting", wish.agent, wish.run, wish.server, wish.tool, wish.shown, arguments, wish.digest,
@@ -220,6 +170,14 @@ class ApprovalStore:
         )  # fmt: skip
         base.execute(f"INSERT INTO approvals VALUES ({', '.join('?' * len(values))})", values)  # noqa: S608 - marks only
         return ident
+
+    def _make_room(self, base: sqlite3.Connection, agent: str) -> None:
+        """The oldest that nobody waits for give way: whoever asks and leaves fills neither a disk nor a list."""
+        left = "SELECT id FROM approvals WHERE agent = ? AND state = 'waiting' AND holder = '' ORDER BY asked_at DESC"
+        expire = f"UPDATE approvals SET state = 'expired' WHERE id IN ({left} LIMIT -1 OFFSET ?)"  # noqa: S608 - ours
+        base.execute(expire, (agent, _MOST_OPEN - 1))
+        ended = "SELECT id FROM approvals WHERE state IN ('used', 'expired') ORDER BY asked_at DESC"
+        base.execute(f"DELETE FROM approvals WHERE id IN ({ended} LIMIT -1 OFFSET ?)", (_MOST_KEPT,))  # noqa: S608 - ours
 
     def _decide(self, base: sqlite3.Connection, ident: str, verdict: Verdict) -> None:
         now = self.clock()
@@ -289,7 +247,7 @@ class ApprovalStore:
         with self._lock, self._told():
             if self._base is None:
                 self._base = self._connect()
-                for statement in _SCHEMA:
+                for statement in SCHEMA:
                     self._base.execute(statement)
             with self._base as base:
                 base.execute("BEGIN IMMEDIATE")
@@ -338,37 +296,3 @@ class ApprovalStore:
                 with suppress(OSError):
                     (self.folder / self._holder[0]).unlink()
                 self._holder = None
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds") if seconds else ""
-
-
-def _find(base: sqlite3.Connection, where: str, values: tuple[object, ...], rest: str = "") -> list[Approval]:
-    asked = f"SELECT {_SHOWN} FROM approvals WHERE {where} {rest}"  # noqa: S608 - ours
-    rows: list[tuple[Any, ...]] = base.execute(asked, values).fetchall()
-    return [Approval(*row) for row in rows]
-
-
-def _get(base: sqlite3.Connection, ident: str) -> Approval:
-    found = _find(base, "id = ?", (ident,))
-    if not found:
-        raise _unknown(ident)
-    return found[0]
-
-
-def _use(base: sqlite3.Connection, where: str, values: tuple[object, ...]) -> Approval | None:
-    """The oldest yes of these, used up by this: nobody else gets it."""
-    found = _find(base, f"{where} AND state = 'approved'", values, "ORDER BY decided_at LIMIT 1")
-    if not found:
-        return None
-    base.execute("UPDATE approvals SET state = 'used', holder = '', waits_until = 0 WHERE id = ?", (found[0].id,))
-    return _get(base, found[0].id)
-
-
-def _count(base: sqlite3.Connection, where: str, value: object) -> int:
-    return int(base.execute(f"SELECT count(*) FROM approvals WHERE {where}", (value,)).fetchone()[0])  # noqa: S608 - ours
-
-
-def _unknown(ident: str) -> NotFound:
-    return NotFound(f"there is no approval '{ident}'", hint="outfitter approvals list")

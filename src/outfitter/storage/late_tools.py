@@ -119,7 +119,7 @@ class LateTools:
                 raise NotFound(f"no tool '{tool}' of server '{server}' waits{whose}", hint=suggest(tool, names))
         chosen = tuple(one for one in waits if not wanted or one.tool in wanted)
         if chosen:
-            with self.base.lock, self.base.writing(server) as base:
+            with self.base.lock, self.base.writing(server, is_told=True) as base:
                 base.executemany(
                     "UPDATE seen SET waits = 0 WHERE server = ? AND agent = ? AND tool = ?",
                     [(one.server, one.agent, one.tool) for one in chosen],

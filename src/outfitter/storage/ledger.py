@@ -37,7 +37,7 @@ _WANTED = 3
 _KEY, _REST, _COUNT, _UNTIL = 0, 1, 3, 5
 _MOST_STEPS = 4096
 _NOW = LOCK_EX | LOCK_NB
-_TRIES, _PAUSE_SECONDS, _PATIENCE_SECONDS = 64, 0.0005, 5.0
+_TRIES, _PAUSE_SECONDS, _PATIENCE_SECONDS = 64, 0.0005, 10.0
 _ALONE_AFTER = 30.0
 """So long after another has wanted the lock it is not kept from call to call."""
 

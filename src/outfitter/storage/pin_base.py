@@ -52,8 +52,8 @@ class PinBase:
             return base.execute(statement, values).fetchall()
 
     @contextmanager
-    def writing(self, server: str) -> Generator[sqlite3.Connection]:
-        """One change about a server, all of it or nothing."""
+    def writing(self, server: str, *, is_told: bool = False) -> Generator[sqlite3.Connection]:
+        """One change about a server, all of it or nothing; ``is_told`` has other processes make their lists again."""
         base = self._open(is_made=True)
         if base is None:
             raise StorageUnavailable("the file of pins is not there", where=str(self.path))
@@ -62,7 +62,8 @@ class PinBase:
             try:
                 before = self._revisions().get(server, 0)
                 yield base
-                base.execute(_TOUCH, (server,))
+                if is_told:
+                    base.execute(_TOUCH, (server,))
                 base.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -70,7 +71,7 @@ class PinBase:
                 raise
         self._forget()
         if self._told_of.get(server, before) == before:
-            self._told_of[server] = before + 1  # what others wrote before is still to be told
+            self._told_of[server] = before + is_told  # what others wrote before is still to be told
 
     def refresh(self, server: str = "") -> None:
         """Have what was read forgotten, if somebody else has written since; from now on the server is watched."""
@@ -85,7 +86,7 @@ class PinBase:
             self._told_of[server] = self._revisions().get(server, 0)
 
     def changed(self) -> tuple[str, ...]:
-        """The servers of which another process has written something since this was last asked."""
+        """The servers about which another process has decided something since this was last asked."""
         with self.lock:
             try:
                 self.refresh()

@@ -86,7 +86,7 @@ class PinBook:
         return max(pinned, key=lambda pin: pin.decided).digest if pinned else ""
 
     def changed(self) -> tuple[str, ...]:
-        """The servers of which another process has written something since this was last asked."""
+        """The servers about which another process has decided something since this was last asked."""
         return self.base.changed()
 
     def _write_down(self, server: str, mode: PinMode, listed: Sequence[Definition]) -> Review:
@@ -150,7 +150,7 @@ class PinBook:
     def _decide(self, chosen: Collection[Pin], state: PinState, by: str) -> None:
         now = moment()
         for server in dict.fromkeys(pin.server for pin in chosen):
-            with self.base.lock, self.base.writing(server) as base:
+            with self.base.lock, self.base.writing(server, is_told=True) as base:
                 for pin in chosen:
                     if pin.server == server:
                         why = Why.APPROVED if state is PinState.PINNED else pin.why

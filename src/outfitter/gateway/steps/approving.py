@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 import anyio.to_thread
 
+from outfitter.basics import quote
 from outfitter.errors import OutfitterError, StorageUnavailable
 from outfitter.gateway.approvals import Approvals
 from outfitter.gateway.asked import Asked, Next, told
@@ -64,6 +65,10 @@ class Approving:
             return _required(asked, "nobody can be asked now; try again later")
         waiting = _Waiting(self, asked, wish, found)
         if found.state == "waiting":
+            _log.warning(
+                "%s of server '%s' waits for approval, for agent '%s': outfitter approvals approve %s",
+                quote(wish.tool), wish.server, wish.agent, found.id,
+            )  # fmt: skip
             await waiting.wait(seconds)
         if waiting.found.state != "used":
             return waiting.refusal(seconds)

@@ -16,7 +16,7 @@ from outfitter.gateway.budgets import Accounts
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected
 from outfitter.gateway.kept import OWN
 from outfitter.gateway.records import measure
-from outfitter.policy import Meter, Refusal
+from outfitter.policy import Deny, Meter, Refusal
 from outfitter.upstream import BEGUN, Message
 
 _log = logging.getLogger(__name__)
@@ -41,6 +41,7 @@ class Spending:
         refused = None if BEGUN.get() is not None else _spend(meter, digest)
         if refused is not None:
             self.accounts.note_refusal(asked.view.seat.agent, refused)
+            asked.decision = Deny(refused.text)
             return told(f"'{asked.name}' was refused: {refused.text}", code=refused.code, **refused.data)
         try:
             result = await go_on(asked)
