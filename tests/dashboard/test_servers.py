@@ -9,10 +9,25 @@ import pytest
 
 from outfitter.testing import Script, serve_http
 from tests.app.kit import Place
-from tests.dashboard.kit import looking, serious
+from tests.dashboard.kit import Looking, looking, serious
 
 pytestmark = pytest.mark.anyio
 SECRET = "hush-hush-value-0004"
+
+
+async def _make_program(one: Looking) -> None:
+    await one.go("/ui/new/server")
+    await one.page.fill("[name=id]", "program")
+    await one.page.select_option("[name=type]", "stdio")
+    await one.page.fill("[name=command]", sys.executable)
+    await one.page.fill("[name=e0-name]", "MODE")
+    await one.page.fill("[name=e0-value]", SECRET)
+    await one.page.get_by_role("button", name="Add a variable").click()
+    await one.page.fill("[name=e1-name]", "HOME")
+    await one.page.fill("[name=e1-value]", "${HOME}")
+    assert await one.accessibility() == []
+    await one.page.get_by_role("button", name="Save").click()
+    await one.page.wait_for_url("**/ui/servers/program")
 
 
 @pytest.mark.promise("DASHBOARD-SERVER-TEST")
@@ -70,18 +85,7 @@ async def test_sign_in_variables_pins_and_trust_are_set_and_secrets_stay_when_th
         assert "oauth2_client_credentials" in rules
         assert "is believed" in rules
 
-        await one.go("/ui/new/server")
-        await one.page.fill("[name=id]", "program")
-        await one.page.select_option("[name=type]", "stdio")
-        await one.page.fill("[name=command]", sys.executable)
-        await one.page.fill("[name=e0-name]", "MODE")
-        await one.page.fill("[name=e0-value]", SECRET)
-        await one.page.get_by_role("button", name="Add a variable").click()
-        await one.page.fill("[name=e1-name]", "HOME")
-        await one.page.fill("[name=e1-value]", "${HOME}")
-        assert await one.accessibility() == []
-        await one.page.get_by_role("button", name="Save").click()
-        await one.page.wait_for_url("**/ui/servers/program")
+        await _make_program(one)
         await one.page.get_by_role("button", name="Test the connection").click()
         assert "not approved" in await one.page.inner_text("section [role=alert]"), "it is not started"
         await one.go("/ui/servers/program/edit")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ from typing import Any
 import anyio
 import pytest
 
-from outfitter.catalog import MCPServer, PinMode, ToolFilter
-from outfitter.gateway import Governing
+from outfitter.catalog import Catalog, MCPServer, PinMode, ToolFilter
+from outfitter.gateway import Address, Gate, Governing, HttpFront, Seat, open_desk, serving
 from outfitter.policy import Why
+from outfitter.resolution import Supply, arm_each, resolve
 from outfitter.storage import PinBook
 from outfitter.testing import Script, ScriptedTool, serve_http
+from outfitter.upstream import Pool, ProgramRegister, SpawnRules
 from tests.gateway.kit import Raw, agent, raw
 from tests.gateway.watched import Watched, watched
+from tests.upstream.stage import QUICK
 
 pytestmark = pytest.mark.anyio
 PARTS: dict[str, Any] = {"title": "Echo", "annotations": {"readOnlyHint": True}, "outputSchema": {"type": "object"}}
@@ -177,3 +181,41 @@ async def test_a_list_is_digested_once_for_all_agents_who_share_a_line(tmp_path:
 
 def one_line(running: Watched) -> Any:  # noqa: ANN401 - lines of the exchange
     return running.desk.exchange.lines()
+
+
+@asynccontextmanager
+async def starting(folder: Path, server: MCPServer) -> AsyncGenerator[Raw]:
+    """A client of a gateway that remembers the programs it starts."""
+    catalog = Catalog(agents={"keen": agent("keen", server)})
+
+    def make(name: str) -> Seat:
+        plan = resolve(name, catalog)
+        return Seat(plan, arm_each(plan, Supply()))
+
+    rules = SpawnRules(programs=ProgramRegister(folder / "programs"))
+    async with (
+        open_desk(make, None, lambda: Pool(patience=QUICK, rules=rules)) as desk,
+        serving(HttpFront(desk, Gate(None)), Address(port=0)) as address,
+        raw(address.url("keen", "x")) as client,
+    ):
+        yield client
+
+
+@pytest.mark.promise("P07")
+async def test_a_program_that_was_replaced_is_not_started_and_a_call_says_so(tmp_path: Path) -> None:
+    program, canary = tmp_path / "server", tmp_path / "canary"
+    start = f"exec {sys.executable} -m outfitter.testing.stdio_server"
+    program.write_text(f"#!/bin/sh\n{start}\n")
+    program.chmod(0o755)
+    server = MCPServer.stdio("x", str(program))
+    async with starting(tmp_path, server) as client:
+        assert "echo" in await shown(client)
+    program.write_text(f"#!/bin/sh\ntouch {canary}\n{start}\n")
+    async with starting(tmp_path, server) as client:
+        refused = (await call(client, "echo"))["result"]
+        assert refused["isError"]
+        assert refused["_meta"]["outfitter/outcome"]["code"] == "exec_changed"
+        assert not canary.exists()
+    ProgramRegister(tmp_path / "programs").approve("x")
+    async with starting(tmp_path, server) as client:
+        assert (await call(client, "echo"))["result"]["isError"] is not True

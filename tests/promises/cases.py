@@ -154,4 +154,18 @@ PROMISES: tuple[Promise, ...] = (
     Promise("O09", "A cursor or visit of another agent is not found.", "cases"),
     Promise("O10", "What a handler prints is not on stdout.", "cases"),
     Promise("N02", "A name that leads nowhere or an empty list gives no tools, and the cause is told.", "cases"),
+    Promise("D11", "A cell of an export that would be a formula is text.", "cases"),
+    Promise("D13", "A tool among thousands is found by search, and a selection survives a new search.", "cases"),
+    Promise("F42", "An unrecorded call is a hard error and asks nobody.", "cases"),
+    Promise(
+        "G17", "A changed description hides its tool; a call hears pin_mismatch; approving it restores it.", "cases"
+    ),
+    Promise("G18", "A change of schema, title, annotation, output schema, instructions or name is noticed.", "cases"),
+    Promise(
+        "G21", "Text that hides instructions is flagged, shown harmless, kept raw, and waits for a person.", "cases"
+    ),
+    Promise("G22", "A tool that says it only reads is believed only where its server is trusted.", "cases"),
+    Promise("G29", "A yes does not count twice, for other arguments, under other rules, or too late.", "cases"),
+    Promise("R09", "A command is tried only as it is stored and approved.", "cases"),
+    Promise("R11", "A registry whose key is missing does not start.", "cases"),
 )

@@ -99,4 +99,19 @@ PROMISES: tuple[Promise, ...] = (
     Promise("DEGRADE-ALL", "With every server down the endpoint answers and an agent completes its work.", "squad"),
     Promise("DEGRADE-AGENT", "An agent completes its work with one server killed.", "squad"),
     Promise("DEGRADE-UPTIME", "Status shows uptime, failures, since when a server is down and the next try.", "squad"),
+    Promise(
+        "DASHBOARD-CAPABILITIES", "A capability is made, changed by one at a time, put back and deleted.", "dashboard"
+    ),
+    Promise(
+        "DASHBOARD-IMPORT", "A client's file is looked at, its servers are chosen, and nothing is started.", "dashboard"
+    ),
+    Promise("DASHBOARD-LIVE", "Home and calls move while one looks, and calls are found by filters.", "dashboard"),
+    Promise(
+        "DASHBOARD-SELECTION", "Tools are chosen by search, many at once, and a new search keeps them.", "dashboard"
+    ),
+    Promise(
+        "DASHBOARD-SERVER-TEST", "A server is tried from its page and shows its tools with their schemas.", "dashboard"
+    ),
+    Promise("DASHBOARD-SIZE", "Every page weighs at most 250 KB, also with thousands of tools.", "dashboard"),
+    Promise("DASHBOARD-TRYING", "A change is tried at every level before anything is saved.", "dashboard"),
 )

@@ -34,10 +34,23 @@ async def negotiate(
     version = MODERN_VERSIONS[-1]
     try:
         return await _discover(discover, version) or read_initialize(await initialize())
-    except (UpstreamTimeout, ProtocolViolation):
+    except UpstreamTimeout:
+        return await _after_silence(discover, initialize, version)
+    except ProtocolViolation:
         return read_initialize(await initialize())
     except UpstreamError as error:
         return await _fall_back(error, discover, initialize)
+
+
+async def _after_silence(discover: Discover, initialize: Initialize, version: str) -> Agreement:
+    """The handshake; a modern server that was only slow to start has heard the first question meanwhile, and refuses."""
+    try:
+        return read_initialize(await initialize())
+    except UpstreamError:
+        found = await _discover(discover, version)
+        if found is None:
+            raise
+        return found
 
 
 async def _discover(discover: Discover, version: str) -> Agreement | None:
