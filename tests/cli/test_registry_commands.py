@@ -119,6 +119,14 @@ api /health
 api /ready
 api /metrics
 api /openapi.json
+api /overview
+api /find?q=context
+api /known-tools
+api /call-figures?since=1&until=100&pieces=1
+api /agents/lead/tool-tokens
+api /v0.1/servers
+api /v0.1/servers/local.outfitter%2Fcontext-store/versions
+api /v0.1/servers/local.outfitter%2Fcontext-store/versions/latest
 agents rm worker --yes
 agents rm lead --yes
 capabilities rm knowledge --yes

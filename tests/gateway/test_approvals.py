@@ -192,7 +192,7 @@ async def test_few_calls_may_wait_and_a_client_that_goes_leaves_its_wish(tmp_pat
             group.cancel_scope.cancel()
         await here.waiting(0)
         assert [one.state for one in here.store.list()] == ["waiting", "waiting"]
-        assert here.running.desk.turnstile.under_way == 0
+        await until(lambda: here.running.desk.turnstile.under_way == 0)
 
 
 async def test_a_client_that_asked_for_progress_hears_that_its_call_waits(tmp_path: Path) -> None:

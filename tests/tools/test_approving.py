@@ -96,11 +96,11 @@ def test_nobody_is_waited_for_longer_than_said_and_a_failing_approver_is_no_yes(
         raise OSError("the line is dead")
 
     contexts = (
-        ToolContext(policies=RULES, approver=silent, approval_wait=0.05),
-        ToolContext(policies=RULES, approver=silent, deadline=Deadline.after(0.2)),
-        ToolContext(policies=RULES, approver=broken),
+        lambda: ToolContext(policies=RULES, approver=silent, approval_wait=0.05),
+        lambda: ToolContext(policies=RULES, approver=silent, deadline=Deadline.after(2.0)),
+        lambda: ToolContext(policies=RULES, approver=broken),
     )
-    assert [call(shop.tool, one, is_async=is_async).code for one in contexts] == ["approval_expired"] * 3
+    assert [call(shop.tool, make(), is_async=is_async).code for make in contexts] == ["approval_expired"] * 3
     assert call(shop.tool, ToolContext(policies=RULES), is_async=is_async).code == "approval_required"
     let_go.set()
     assert shop.deleted == []

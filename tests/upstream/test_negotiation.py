@@ -12,7 +12,7 @@ from outfitter.upstream import Era, negotiate
 pytestmark = pytest.mark.anyio
 SLOW = UpstreamTimeout("no answer to server/discover within 10.0 s")
 REFUSED = UpstreamError("connection is serving the 2026-07-28 protocol", rpc_code=-32600)
-MODERN = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+MODERN: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
 
 
 class Server:

@@ -38,6 +38,10 @@ _DIGITS = 15
 _BYTES_OF_TWO_TOKENS = 7
 
 
+_Cells = tuple[tuple[list[int], int], ...]
+"""What meters know of some counts, each with its place in the table."""
+
+
 class Ledger(Protocol):
     """A table of numbers. Between ``take`` and ``give`` nobody else changes it."""
 
@@ -50,6 +54,14 @@ class Ledger(Protocol):
     def words(self) -> Any:  # noqa: ANN401 - a list or a view of memory: whole numbers by index
         """All of it."""
         ...
+
+    @property
+    def cells(self) -> dict[int, list[int]]:
+        """What meters know of it, by place: reading a number there costs less than in the table."""
+        ...
+
+    epoch: int
+    """Another number whenever the cells may be wrong: somebody else could change the table."""
 
     def take(self) -> None:
         """Have it alone; StorageUnavailable when that is not to be had."""
@@ -74,6 +86,8 @@ class MemoryLedger:
 
     words: list[int] = field(default_factory=list[int])
     is_held: bool = False
+    cells: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    epoch: int = 0
     _places: dict[bytes, int] = field(default_factory=dict[bytes, int])
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -102,8 +116,8 @@ class Meter:
     """Counts the calls of one tool by one payer."""
 
     __slots__ = (
-        "_bytes", "_calls", "_checks", "_clock", "_counters", "_is_charged", "_ledger", "_mark", "_repeats", "_row",
-        "_row_key", "_since", "_tokens", "_until", "_words",
+        "_bytes", "_calls", "_checks", "_clock", "_counters", "_digest", "_epoch", "_is_charged", "_ledger", "_mark",
+        "_repeats", "_row", "_row_cell", "_row_key", "_said", "_since", "_tokens", "_until", "_words",
     )  # fmt: skip
 
     def __init__(
@@ -119,35 +133,40 @@ class Meter:
         self._row_key, what, self._repeats = row or (b"", "", 0)
         self._mark = int(key_of(what).hex()[:_DIGITS], 16)
         self._words: Any = ledger.words
-        self._checks: tuple[tuple[int, int, Counter], ...] = ()
-        self._calls: tuple[int, ...] = ()
-        self._bytes: tuple[int, ...] = ()
-        self._tokens: tuple[int, ...] = ()
-        self._row = -1
+        self._checks: tuple[tuple[list[int], int, Counter], ...] = ()
+        self._calls: _Cells = ()
+        self._bytes: _Cells = ()
+        self._tokens: _Cells = ()
+        self._row, self._row_cell = -1, [0, 0]
+        self._digest, self._said = "", 0
         self._since = self._until = 0.0
+        self._epoch = -1
 
     @property
-    def ledger(self) -> Ledger:
-        """Where it counts."""
-        return self._ledger
+    def place(self) -> tuple[Ledger, Callable[[], float]]:
+        """Where it counts, and by which clock."""
+        return self._ledger, self._clock
 
     def spend(self, digest: str = "") -> Refusal | None:
         """Count one call; when a budget does not allow it, count nothing and say which. The digest is its arguments'.
 
         StorageUnavailable when it cannot be counted.
         """
-        ledger, words = self._ledger, self._words
+        ledger = self._ledger
         is_held = ledger.is_held
         if not is_held:
             ledger.take()
         try:
             now = self._clock()
-            if not self._since <= now < self._until:
-                self._turn(now)
-            refused = self._refused(digest, now)
+            if ledger.epoch != self._epoch or not self._since <= now < self._until:
+                self._look(now)
+            for cell, amount, counter in self._checks:
+                if cell[0] >= amount:
+                    return counter.refusal(cell[0], now)
+            refused = self._walk(digest, now) if self._row >= 0 else None
             if refused is None:
-                for place in self._calls:
-                    words[place] += 1
+                for cell, place in self._calls:
+                    cell[0] = self._words[place] = cell[0] + 1
             return refused
         finally:
             if not is_held:
@@ -157,67 +176,76 @@ class Meter:
         """Count what a call has used: so many bytes of arguments and result."""
         charge_each([(self, size)])
 
-    def add(self, size: int) -> None:
+    def add(self, size: int, now: float) -> None:
         """The same, by whoever has the ledger."""
         if not self._is_charged:
             return
-        now, words = self._clock(), self._words
-        if not self._since <= now < self._until:
-            self._turn(now)
-        for place in self._bytes:
-            words[place] += size
+        if self._ledger.epoch != self._epoch or not self._since <= now < self._until:
+            self._look(now)
+        words = self._words
+        for cell, place in self._bytes:
+            cell[0] = words[place] = cell[0] + size
         if self._tokens:
-            tokens = tokens_in(size)
-            for place in self._tokens:
-                words[place] += tokens
+            tokens = -(-2 * size // _BYTES_OF_TWO_TOKENS)  # as tokens_in, without a call
+            for cell, place in self._tokens:
+                cell[0] = words[place] = cell[0] + tokens
 
     def take_back(self) -> None:
         """One call that was counted has not been made."""
-        with holding(self._ledger):
-            now = self._clock()
-            if not self._since <= now < self._until:
-                self._turn(now)
-            places = self._calls if self._row < 0 else (*self._calls, self._row + COUNT)
-            for place in places:
+        with changing(self._ledger):
+            self._look(self._clock())
+            places = [place for _, place in self._calls]
+            for place in places if self._row < 0 else (*places, self._row + COUNT):
                 self._words[place] = max(0, self._words[place] - 1)
 
-    def _refused(self, digest: str, now: float) -> Refusal | None:
-        """The budget that is used up, if one is; else the call is one more in the row of equal calls, or a new row."""
-        words, row = self._words, self._row
-        for place, amount, counter in self._checks:
-            if words[place] >= amount:
-                return counter.refusal(words[place], now)
-        if row < 0:
-            return None
-        mark = self._mark ^ int(digest[:_DIGITS] or "0", 16)
-        if words[row + WINDOW] == mark:
-            count = words[row + COUNT]
+    def _walk(self, digest: str, now: float) -> Refusal | None:
+        """The call is one more in the row of equal calls, or begins another; or it is one too many."""
+        if digest != self._digest:
+            self._digest, self._said = digest, self._mark ^ int(digest[:_DIGITS] or "0", 16)
+        row, cell, words = self._row, self._row_cell, self._words
+        if cell[0] == self._said:
+            count = cell[1]
             if count < self._repeats:
-                words[row + COUNT] = count + 1
+                cell[1] = words[row + COUNT] = count + 1
                 return None
             ends = float(words[row + TOUCHED] + ROW_SECONDS)
             if count and now < ends <= now + ROW_SECONDS + 1:
                 return Refusal(REPEATS, count, self._repeats, resets_at=ends, seconds=max(1, round(ends - now)))
-        words[row + COUNT] = 1
+        cell[1] = words[row + COUNT] = 1
         words[row + TOUCHED] = int(now)
-        words[row + WINDOW] = mark
+        cell[0] = words[row + WINDOW] = self._said
         return None
+
+    def _look(self, now: float) -> None:
+        """Know again what the table says."""
+        if not self._since <= now < self._until:
+            self._turn(now)
+        words = self._words
+        for cells in (self._calls, self._bytes, self._tokens):
+            for cell, place in cells:
+                cell[0] = words[place]
+        if self._row >= 0:
+            self._row_cell[:] = words[self._row + WINDOW], words[self._row + COUNT]
+        self._epoch = self._ledger.epoch
 
     def _turn(self, now: float) -> None:
         """Find every place, and begin the windows that have come."""
-        ends, by_measure = [now + _LONGEST_TURN], {measure: list[int]() for measure in Measure}
-        checks: list[tuple[int, int, Counter]] = []
+        ends, known = [now + _LONGEST_TURN], self._ledger.cells
+        by_measure = {measure: list[tuple[list[int], int]]() for measure in Measure}
+        checks: list[tuple[list[int], int, Counter]] = []
         for counter in self._counters:
             budget = counter.budget
             end = ends_at(budget.period, now)
             until = now + _RUN_SECONDS if end is None else end + 2 * _LONGEST_TURN
             place = self._ledger.place(counter.key, now, until)
             _begin(self._words, place, window_of(budget.period, now))
+            cell = known.setdefault(place, [0])
             ends.append(end or ends[0])
-            checks.append((place + COUNT, budget.amount, counter))
-            by_measure[budget.measure].append(place + COUNT)
+            checks.append((cell, budget.amount, counter))
+            by_measure[budget.measure].append((cell, place + COUNT))
         if self._row_key:
             self._row = self._ledger.place(self._row_key, now, now + 2 * _LONGEST_TURN)
+            self._row_cell = known.setdefault(-self._row, [0, 0])
         self._checks = tuple(checks)
         self._calls, self._bytes, self._tokens = (tuple(by_measure[measure]) for measure in Measure)
         self._since, self._until = now, min(ends)
@@ -232,13 +260,14 @@ def _begin(words: Any, place: int, window: int) -> None:  # noqa: ANN401 - see L
 
 def charge_each(charges: Sequence[tuple[Meter, int]]) -> None:
     """Count what several calls have used, each with its meter; all meters count in one ledger, which is taken once."""
-    ledger = charges[0][0].ledger
+    ledger, clock = charges[0][0].place
     is_held = ledger.is_held
     if not is_held:
         ledger.take()
     try:
+        now = clock()
         for meter, size in charges:
-            meter.add(size)
+            meter.add(size, now)
     finally:
         if not is_held:
             ledger.give()
@@ -284,7 +313,7 @@ def _row_state(ledger: Ledger, payer: Payer, repeats: int, now: float) -> Budget
 
 def reset_counts(ledger: Ledger, keys: Sequence[bytes]) -> None:
     """Begin these counts anew."""
-    with holding(ledger):
+    with changing(ledger):
         for key in keys:
             place = ledger.find(key)
             if place is not None:
@@ -292,13 +321,14 @@ def reset_counts(ledger: Ledger, keys: Sequence[bytes]) -> None:
 
 
 @contextmanager
-def holding(ledger: Ledger) -> Generator[None]:
-    """Have a ledger alone as long as the block lasts."""
+def changing(ledger: Ledger) -> Generator[None]:
+    """Have a ledger alone as long as the block lasts, and have every meter look at it again."""
     is_held = ledger.is_held
     if not is_held:
         ledger.take()
     try:
         yield
     finally:
+        ledger.epoch += 1
         if not is_held:
             ledger.give()

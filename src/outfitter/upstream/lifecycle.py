@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from outfitter.errors import NeedsAuth, OutfitterError, UpstreamDown
+from outfitter.errors import CommandForbidden, NeedsAuth, OutfitterError, UpstreamDown
 
 
 class State(StrEnum):
@@ -103,6 +103,9 @@ class Health:
         left = self.rest_left(now)
         if left <= 0:
             return None
+        if isinstance(self.last_error, CommandForbidden):
+            # Nothing is down: somebody must say yes first.
+            return type(self.last_error)(self.last_error.message, where=where, hint=self.last_error.hint)
         said = self.last_error.message if self.last_error else "it failed"
         message = f"not available: {said}; it is tried again in {left:.0f} s"
         if self.state is not State.NEEDS_AUTH:

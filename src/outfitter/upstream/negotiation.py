@@ -34,20 +34,18 @@ async def negotiate(
     version = MODERN_VERSIONS[-1]
     try:
         return await _discover(discover, version) or read_initialize(await initialize())
-    except UpstreamTimeout:
-        return await _after_silence(discover, initialize, version)
-    except ProtocolViolation:
-        return read_initialize(await initialize())
+    except (UpstreamTimeout, ProtocolViolation) as silence:
+        return await _shake_hands(silence, discover, initialize)
     except UpstreamError as error:
         return await _fall_back(error, discover, initialize)
 
 
-async def _after_silence(discover: Discover, initialize: Initialize, version: str) -> Agreement:
-    """The handshake; a modern server that was only slow to start has heard the first question meanwhile, and refuses."""
+async def _shake_hands(silence: Exception, discover: Discover, initialize: Initialize) -> Agreement:
+    """The handshake; a modern server that was only slow to start has heard the question meanwhile, and refuses it."""
     try:
         return read_initialize(await initialize())
     except UpstreamError:
-        found = await _discover(discover, version)
+        found = await _discover(discover, MODERN_VERSIONS[-1]) if isinstance(silence, UpstreamTimeout) else None
         if found is None:
             raise
         return found

@@ -178,8 +178,9 @@ class FastCall:
         lane = self.lane
         line = self._line(now, "tool_error" if result.has_failed else "done", size_of_result(ident, body))
         meter = self.passage.ticket.meter
-        charge = None if meter is None else (meter, self.passage.measured[0] + len(result.raw))
-        lane.endings.add(Ending(self, ident, body, line, now, charge), is_last=not lane.under_way)
+        if meter is not None:
+            lane.endings.owed.append((meter, self.passage.measured[0] + len(result.raw)))
+        lane.endings.add(Ending(self, ident, body, line, now), is_last=not lane.under_way)
         return True
 
     def answer(self, body: bytes, now: float) -> None:

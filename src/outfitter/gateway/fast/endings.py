@@ -34,25 +34,26 @@ class Ended(Protocol):
 
 
 class Ending(NamedTuple):
-    """A call, its answer and its line, and what it has used of its budgets if that is counted."""
+    """A call, its answer and its line."""
 
     call: Ended
     ident: Raw
     body: bytes
     line: PlainLine
     now: float
-    charge: tuple[Meter, int] | None
 
 
 class Endings:
     """The calls that have ended and are not answered yet."""
 
-    __slots__ = ("_recorder", "_waiting")
+    __slots__ = ("_recorder", "_waiting", "owed")
 
     def __init__(self, recorder: Recorder) -> None:
         """None yet."""
         self._recorder = recorder
         self._waiting: list[Ending] = []
+        self.owed: list[tuple[Meter, int]] = []
+        """What they have used of their budgets, where that is counted."""
 
     def add(self, ending: Ending, *, is_last: bool) -> None:
         """Answer a call as soon as its line is written: now when no other is under way, else with its fellows."""
@@ -67,9 +68,9 @@ class Endings:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        charges = [ending.charge for ending in waiting if ending.charge is not None]
-        if charges:
-            _charge(charges)
+        if self.owed:
+            owed, self.owed = self.owed, []
+            _charge(owed)
         written = self._recorder.record_plain([ending.line for ending in waiting])
         for ending in waiting[:written]:
             ending.call.answer(ending.body, ending.now)

@@ -27,7 +27,7 @@ from outfitter.gateway.gate import Gate
 from outfitter.gateway.records import measure
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import Visit
-from outfitter.policy import Allow, Meter, judge
+from outfitter.policy import Allow, judge
 from outfitter.upstream import Era, Message
 
 _LONG_META = 2048
@@ -153,14 +153,19 @@ class Lane:
             return None
         if not ticket.borrow():
             return None
-        measured = _UNMEASURED
-        if ticket.meter is not None:
-            measured = measure(arguments)
-            if not _spends(ticket.meter, measured[1]):
-                ticket.connection.give_back(0.0, is_good=False)
-                return None
         use.under_way += 1
-        return measured
+        meter = ticket.meter
+        if meter is None:
+            return _UNMEASURED
+        measured = measure(arguments)
+        try:
+            if meter.spend(measured[1]) is None:
+                return measured
+        except StorageUnavailable:
+            pass  # the full lane says so
+        use.under_way -= 1
+        ticket.connection.give_back(0.0, is_good=False)
+        return None
 
     def _ask_for(self, key: Key, principal: Principal, visit: Visit | None, now: float) -> Ticket | None:
         """A new ticket."""
@@ -202,13 +207,6 @@ class Lane:
         """Close every connection."""
         for home in self.tickets.homes.values():
             home.close()
-
-
-def _spends(meter: Meter, digest: str) -> bool:
-    try:
-        return meter.spend(digest) is None
-    except StorageUnavailable:
-        return False  # the full lane says so
 
 
 def _allows(ticket: Ticket, arguments: dict[str, Any]) -> bool:

@@ -32,6 +32,8 @@ _TOLD: Mapping[str, Result] = {
     "loop": "refused",
     "approval_expired": "denied",
     "pin_mismatch": "denied",
+    "exec_changed": "denied",
+    "unpinned_package": "denied",
     "upstream_down": "unavailable",
     "needs_auth": "unavailable",
 }
