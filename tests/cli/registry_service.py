@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 import uvicorn
 
-from outfitter.app import Settings, lone_probe
+from outfitter.app import Settings, budgets_here, lone_probe
 from outfitter.coordinator import Office, make_api, open_access, open_coordinator
 from outfitter.storage import KeyRing, SqliteAudit, open_database
 
@@ -31,7 +31,8 @@ async def serve(state: Path) -> None:
         open_access(database.tokens) as access,
     ):
         probe = lone_probe(Settings(state=state), os.environ, lambda: coordinator.live.catalog)
-        office = Office(coordinator, access, probe=probe)
+        budgets = budgets_here(Settings(state=state))
+        office = Office(coordinator, access, probe=probe, budgets=budgets)
         api = make_api(office)
 
         async def noted(scope: dict[str, Any], receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI

@@ -119,9 +119,13 @@ api /health
 api /ready
 api /metrics
 api /openapi.json
+agents add metered -f metered.json
+budgets
+budgets metered --reset repeats
+budgets nobody
+agents rm metered --yes
 api /overview
 api /find?q=context
-api /known-tools
 api /call-figures?since=1&until=100&pieces=1
 api /agents/lead/tool-tokens
 api /v0.1/servers
@@ -140,6 +144,7 @@ def _prepared(shell: Shell, state: Path) -> Shell:
     shell.write("claude.json", CLAUDE)
     shell.write("moved.json", {**CONTEXT_STORE, "url": "http://localhost:9999/mcp"})
     shell.write("worker.yaml", "description: Helps\nmcpServers:\n  docs: {ref: context-store}\n")
+    shell.write("metered.json", {"name": "metered", "budgets": {"repeats": 3}})
     shell.write("builder.json", {"name": "builder", "executor": {"type": "command", "command": "make"}})
     record_calls(state, 9)
     return shell
@@ -191,9 +196,11 @@ def test_every_action_has_a_command_that_does_the_same_here_and_at_a_service(
 
 
 def _shape(line: str) -> str:
-    """A request with the name in its path left out."""
+    """A request with the names in its path left out."""
     method, path = line.split(" ")
-    parts = path.removeprefix("/api/v1/").split("/")
+    parts = path.removeprefix("/api/v1/").replace("local.outfitter/", "").split("/")
+    if parts[0] == "v0.1":
+        return f"{method} /{'/'.join('{}' if place in {2, 4} else part for place, part in enumerate(parts))}"
     return f"{method} /{'/'.join([parts[0], *('{}' for _ in parts[1:2]), *parts[2:]])}"
 
 

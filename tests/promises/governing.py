@@ -111,4 +111,5 @@ PROMISES: tuple[Promise, ...] = (
         "tool-search",
     ),
     Promise("TOKEN-METER", "The tokens of an agent's tools are those of what it is shown.", "tool-search"),
+    Promise("CASSETTE-KILL", "A killed recorder loses at most the last line, and the file can be read.", "testing"),
 )

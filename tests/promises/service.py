@@ -186,4 +186,7 @@ PROMISES: tuple[Promise, ...] = (
         "A run that may not be begun stays pending and does not keep a runner that ends when nothing is left.",
         "runner",
     ),
+    Promise(
+        "ERA-SLOW-START", "A modern server that answers the first question late is still connected.", "connections"
+    ),
 )

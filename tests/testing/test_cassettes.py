@@ -68,7 +68,7 @@ def test_what_is_no_cassette_is_refused(first: str) -> None:
         read_cassette(first, "x")
 
 
-@pytest.mark.promise("RECORD-KILL")
+@pytest.mark.promise("CASSETTE-KILL")
 def test_a_file_that_was_cut_anywhere_in_its_last_line_can_be_read(tmp_path: Path) -> None:
     file = CassetteFile(tmp_path / "f.jsonl", "s")
     for text in ("eins", "zwei ä"):

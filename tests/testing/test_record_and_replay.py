@@ -238,7 +238,7 @@ async def test_a_call_that_is_given_up_is_given_up_at_the_server_and_leaves_no_l
     assert [one.target for one in load_cassette(file).exchanges if one.method == "tools/call"] == ["stats"]
 
 
-@pytest.mark.promise("RECORD-KILL")
+@pytest.mark.promise("CASSETTE-KILL")
 def test_a_killed_recorder_leaves_every_answer_that_was_given(tmp_path: Path) -> None:
     file = tmp_path / "killed.jsonl"
     server = recorded_server(stdio_server(Script()), file)

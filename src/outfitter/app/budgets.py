@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outfitter.app.news import read_news
-from outfitter.app.registry_place import has_registry
 from outfitter.app.settings import Settings
 from outfitter.app.squad_files import home_at
 from outfitter.calls import Call, Done, ToolResult
@@ -81,13 +80,7 @@ def book_of(desk: Desk) -> BudgetBook | None:
 
 
 def agents_here(settings: Settings) -> Mapping[str, Agent]:
-    """The agents that this machine's gateway serves: those of its registry, of a squad file, or of the folder."""
-    if has_registry(settings):
-        from outfitter.app.snapshot import read_snapshot
-
-        found = read_snapshot(settings)
-        if found is not None:
-            return found.catalog.agents
+    """The agents of a squad file, or of the folder, where there is no registry."""
     home = home_at(settings.catalog)
     return (CatalogFolder(settings.catalog).load() if home is None else home.load()).agents
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 from outfitter.app.approvals import open_approvals
+from outfitter.app.budgets import budgets_here
 from outfitter.app.pins import pin_desk
 from outfitter.app.probing import lone_probe
 from outfitter.app.registry_place import KEYS, registry_url
@@ -40,10 +41,14 @@ async def open_local_api(settings: Settings) -> AsyncGenerator[App]:
             open_approvals(settings) as approvals,
         ):
             probe = lone_probe(settings, os.environ, lambda: coordinator.live.catalog)
-            office = Office(coordinator, access, probe=probe, pins=pin_desk(settings), approvals=approvals)
+            budgets = budgets_here(settings)
+            office = Office(
+                coordinator, access, probe=probe, pins=pin_desk(settings), approvals=approvals, budgets=budgets
+            )
             try:
                 yield make_api(office)
             finally:
                 office.closing.set()
+                budgets.close()
     finally:
         audit.close()

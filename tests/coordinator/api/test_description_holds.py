@@ -19,9 +19,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis import checks as known_checks
 
+from outfitter.catalog import PinMode
 from outfitter.coordinator import ROUTES
-from outfitter.policy import Wish
-from outfitter.storage import Approval, ApprovalStore
+from outfitter.policy import Definition, Wish
+from outfitter.storage import Approval, ApprovalStore, PinBook, PinDesk
 from tests.coordinator.api.kit import Served, service
 from tests.coordinator.document4 import CONTEXT_STORE
 
@@ -61,13 +62,15 @@ async def _fill(served: Served, store: ApprovalStore) -> dict[str, str]:
 
 @contextmanager
 def _filled(folder: Path) -> Generator[tuple[Served, dict[str, str]]]:
-    store = ApprovalStore(folder / "approvals")
+    store, pins = ApprovalStore(folder / "approvals"), PinDesk(PinBook.at(folder / "pins.db"))
+    tool = Definition.of_tool({"name": "t", "inputSchema": {"type": "object"}})
+    pins.book.look("context-store", PinMode.FIRST_USE, [tool])
     with (
         closing(store),
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(service(folder, approvals=store)) as served,
+        portal.wrap_async_context_manager(service(folder, approvals=store, pins=pins)) as served,
     ):
-        yield served, portal.call(_fill, served, store)
+        yield served, portal.call(_fill, served, store) | {"pins": str(pins.rows()[0]["id"])}
 
 
 def _tries(operation: Any, good: dict[str, str]) -> Iterator[Any]:  # noqa: ANN401 - Schemathesis' generic types

@@ -46,6 +46,12 @@ class AgentBudgets(Struct, frozen=True):
     budgets: list[BudgetShown]
 
 
+class BudgetsReset(AgentBudgets, frozen=True):
+    """The budgets of one agent, some of them begun anew."""
+
+    reset: Annotated[list[BudgetShown], Meta(description="Those that were begun anew, as they were.")]
+
+
 class BudgetReset(Struct, frozen=True, kw_only=True):
     """A budget that somebody has begun anew, and how far it was used."""
 
@@ -100,8 +106,9 @@ async def _reset(office: Office, asked: Asked[NoQuery]) -> Response:
         raise NotFound(f"there is no agent '{asked.id}' whose calls are counted")
     by = "somebody" if asked.who is None else asked.who.name
     payer = Payer(agent.name, wanted.run)
-    book.reset(payer, agent.budgets, by=by, budget=wanted.budget, scope=wanted.scope)
-    return answer(_budgets(book, agent, wanted.run))
+    done = book.reset(payer, agent.budgets, by=by, budget=wanted.budget, scope=wanted.scope)
+    now = _budgets(book, agent, wanted.run)
+    return answer(BudgetsReset(now.agent, now.budgets, _shown(done)))
 
 
 def _has_budgets(agent: Agent) -> bool:
@@ -125,5 +132,5 @@ ROUTES = (
     Route("GET", "/budgets", "How far the budgets of agents are used, and which were begun anew", _list,
           Answer(model=BudgetList), "calls.read", BudgetsQuery, concerns="query"),
     Route("POST", "/agents/{name}/budgets/reset", "Begin budgets of an agent anew before their time", _reset,
-          Answer(model=AgentBudgets), "budgets.reset", body=ResetAsked),
+          Answer(model=BudgetsReset), "budgets.reset", body=ResetAsked),
 )  # fmt: skip

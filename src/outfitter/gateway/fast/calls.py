@@ -179,7 +179,8 @@ class FastCall:
         line = self._line(now, "tool_error" if result.has_failed else "done", size_of_result(ident, body))
         meter = self.passage.ticket.meter
         if meter is not None:
-            lane.endings.owed.append((meter, self.passage.measured[0] + len(result.raw)))
+            owed = lane.endings.owed
+            owed[meter] = owed.get(meter, 0) + self.passage.measured[0] + len(result.raw)
         lane.endings.add(Ending(self, ident, body, line, now), is_last=not lane.under_way)
         return True
 

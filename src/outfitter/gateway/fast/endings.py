@@ -52,8 +52,8 @@ class Endings:
         """None yet."""
         self._recorder = recorder
         self._waiting: list[Ending] = []
-        self.owed: list[tuple[Meter, int]] = []
-        """What they have used of their budgets, where that is counted."""
+        self.owed: dict[Meter, int] = {}
+        """What they have used of their budgets, where that is counted: bytes."""
 
     def add(self, ending: Ending, *, is_last: bool) -> None:
         """Answer a call as soon as its line is written: now when no other is under way, else with its fellows."""
@@ -69,8 +69,8 @@ class Endings:
         if not waiting:
             return
         if self.owed:
-            owed, self.owed = self.owed, []
-            _charge(owed)
+            owed, self.owed = self.owed, {}
+            _charge(list(owed.items()))
         written = self._recorder.record_plain([ending.line for ending in waiting])
         for ending in waiting[:written]:
             ending.call.answer(ending.body, ending.now)
