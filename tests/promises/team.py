@@ -80,7 +80,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("SQUAD-UP-TEAM", "Every agent gets the team's server and is known there by its name.", "squad"),
     Promise(
         "SQUAD-EXCLUDE-LATER",
-        "A tool that appears later under an exclude rule does not exist until it is approved.",
+        "A tool that appears later under an exclude rule is hidden and refused until it is approved.",
         "squad",
     ),
     Promise("DEGRADE-FALLBACK", "A fallback is one bounded line of plain text, shown and never filled in.", "squad"),
