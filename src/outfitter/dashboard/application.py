@@ -24,7 +24,7 @@ from outfitter.dashboard.compressing import compress, zipped_once
 from outfitter.dashboard.inside import Inside
 from outfitter.dashboard.looks import asset, asset_mark, templates
 from outfitter.dashboard.page import Handler, Page, asks_for_part, read_form
-from outfitter.dashboard.pages import HANDLERS
+from outfitter.dashboard.pages import CHANGING_NOTHING, HANDLERS
 from outfitter.dashboard.sign_ins import SignIn, SignIns
 from outfitter.errors import Forbidden, NeedsToken, NotFound, OutfitterError, Unavailable
 from outfitter.gateway import is_served, is_welcome
@@ -112,10 +112,16 @@ class Dashboard:
         page = Page(request, self.inside.for_request(request.scope, None if who is None else who.token), who)
         if path == SIGN_OUT and method == "POST":
             return await self._sign_out(page)
+        handler, names = self._handler(path, method)
+        if method != "GET" and not page.may_change and handler not in CHANGING_NOTHING:
+            raise Forbidden("this token may only look", hint="sign in with a token of an editor or an admin")
+        return await handler(replace(page, names=names))
+
+    def _handler(self, path: str, method: str) -> tuple[Handler, dict[str, str]]:
         for form, methods in self._routes:
             found = form.fullmatch(path)
             if found is not None and method in methods:
-                return await methods[method](replace(page, names=found.groupdict()))
+                return methods[method], found.groupdict()
         raise NotFound("there is no such page")
 
     # ── who ──

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from outfitter.dashboard import uploads
 from outfitter.dashboard.looks import templates
-from outfitter.errors import Forbidden, Invalid
+from outfitter.errors import Conflict, Forbidden, Invalid
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -42,10 +42,15 @@ class Page:
     """What the path names."""
 
     def render(self, template: str, *, status: int = 200, command: str = "", **values: Any) -> Response:  # noqa: ANN401 - what the template shows
-        """The page. ``command`` is what one would type for the same."""
-        here = self.request.url.path
+        """The page. ``command`` is what one would type for the same; an ``error`` among the values tells its status."""
+        here, error = self.request.url.path, values.get("error")
         text = templates().get_template(template).render(who=self.who, here=here, command=command, **values)
-        return HTMLResponse(text, status)
+        return HTMLResponse(text, status if error is None else _status_of(error))
+
+    @property
+    def may_change(self) -> bool:
+        """Whether its visitor may do more than look; what exactly is asked of the API."""
+        return self.who is None or self.who.role != "viewer"
 
     @property
     def is_part(self) -> bool:
@@ -107,3 +112,8 @@ async def read_form(request: Request) -> list[tuple[str, str]]:
         return parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise Invalid("the form cannot be read") from None
+
+
+def _status_of(error: object) -> int:
+    """What a page says with an error on it: that its visitor may not, that things have changed, or that it is wrong."""
+    return 403 if isinstance(error, Forbidden) else 409 if isinstance(error, Conflict) else 422

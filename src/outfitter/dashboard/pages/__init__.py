@@ -75,3 +75,5 @@ HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "/access/tokens/{id}/revoke": {"POST": access.revoke},
 }
 """Path under ``/ui``, method, handler."""
+CHANGING_NOTHING: Final[frozenset[Handler]] = frozenset({trying.attempt})
+"""What is sent as a form and only looks: open to those who may do no more."""

@@ -44,6 +44,6 @@ async def _show(page: Page, made: Any = None, error: OutfitterError | None = Non
         tokens = None
     changes = await page.api.get("/changes", limit=50)
     return page.render(
-        "access.html", status=200 if error is None else 422, command="outfitter tokens list", tokens=tokens, made=made,
+        "access.html", command="outfitter tokens list", tokens=tokens, made=made,
         error=error, roles=ROLES, actions=ACTIONS, changes=changes["items"],
     )  # fmt: skip

@@ -126,8 +126,7 @@ async def _form(
     if version:
         history = (await page.api.get(f"/agents/{path_part(name)}/history", limit=_CHANGES))["items"]
     return page.render(
-        "agent_form.html", status=200 if error is None else 422,
-        command=f"outfitter agents edit {name}" if version else "outfitter agents add NAME",
+        "agent_form.html", command=f"outfitter agents edit {name}" if version else "outfitter agents add NAME",
         title=f"Edit {name}" if version else "New agent", version=version, fields=texts_of(document),
         rows=rows_of(document, filled.servers, filled.find), find=filled.find,
         capabilities=[one["id"] for one in capabilities], chosen=document.get("capabilities") or [], removed=REMOVED,

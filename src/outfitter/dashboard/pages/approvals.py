@@ -45,6 +45,6 @@ async def _show(page: Page, error: OutfitterError | None = None) -> Response:
     ended = [one for one in latest if one["state"] != "waiting"][:_MOST_ENDED]
     template = "approvals_live.html" if page.is_part else "approvals.html"
     return page.render(
-        template, status=200 if error is None else 409, command="outfitter approvals list --watch", error=error,
+        template, command="outfitter approvals list --watch", error=error,
         waiting=waiting, ended=ended, may_decide=page.who is None or page.who.role == "admin",
     )  # fmt: skip

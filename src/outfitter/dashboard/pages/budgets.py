@@ -39,7 +39,6 @@ async def _show(page: Page, error: OutfitterError | None = None) -> Response:
     command = "outfitter budgets" + (f" {agent}" if agent else "") + (f" --run {run}" if run else "")
     return page.render(
         "budgets.html",
-        status=200 if error is None else 409,
         command=command,
         items=found["items"],
         resets=found["resets"],

@@ -96,9 +96,9 @@ def _form(
     error: OutfitterError | None = None,
 ) -> Response:
     name = document.get("name", "")
+    command = f"outfitter capabilities edit {name}" if version else "outfitter capabilities add NAME"
     return page.render(
-        "capability_form.html", status=200 if error is None else 422,
-        command=f"outfitter capabilities edit {name}" if version else "outfitter capabilities add NAME",
+        "capability_form.html", command=command,
         title=f"Edit {name}" if version else "New capability", version=version, fields=texts_of(document),
         rows=rows_of(document, servers, find), find=find, removed=REMOVED, error=error,
     )  # fmt: skip

@@ -101,6 +101,6 @@ def _read(server: str, text: str) -> dict[str, Any]:
 
 def _form(page: Page, text: str = "", client: str = "", error: OutfitterError | None = None) -> Response:
     return page.render(
-        "import.html", status=200 if error is None else 422, command="outfitter servers import FILE --dry-run",
+        "import.html", command="outfitter servers import FILE --dry-run",
         text=text, client=client, error=error, clients=_CLIENTS,
     )  # fmt: skip

@@ -61,4 +61,4 @@ async def _show(page: Page, error: OutfitterError | None = None) -> Response:
     one = await page.api.get(f"/pins/{path_part(page.names['id'])}")
     named = one["name"] if one["kind"] == "tool" else "--instructions"
     command = f"outfitter pins diff {one['server']} {named}"
-    return page.render("pin.html", status=200 if error is None else 409, command=command, one=one, error=error)
+    return page.render("pin.html", command=command, one=one, error=error)

@@ -80,6 +80,6 @@ async def _show(
     if tried.text.strip() not in ("", "{}"):
         command += f" {shlex.quote(tried.text)}"
     return page.render(
-        "playground.html", status=200 if error is None else 422, command=command, agents=agents, agent=agent,
+        "playground.html", command=command, agents=agents, agent=agent,
         tools=tools, tool=tool, chosen=chosen, tried=tried, error=error,
     )  # fmt: skip

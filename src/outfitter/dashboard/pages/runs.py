@@ -53,7 +53,7 @@ async def _show(page: Page, form: Mapping[str, str], error: OutfitterError | Non
         servers, error = [], error or refused
     command = f"outfitter runs start {form['agent']} --prompt TEXT" if form["agent"] else "outfitter runs list"
     return page.render(
-        "runs.html", status=200 if error is None else 422, command=command,
+        "runs.html", command=command,
         agents=[one["id"] for one in agents["items"]], runners=runners["items"], form=form, error=error,
         servers=servers, **values,
     )  # fmt: skip

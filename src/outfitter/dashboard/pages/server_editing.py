@@ -105,7 +105,7 @@ def _form(
     title = f"Edit {name}" if version else "New server"
     command = f"outfitter servers edit {name}" if version else "outfitter servers add ID --url URL"
     return page.render(
-        "server_form.html", status=200 if error is None else 422, command=command, title=title, version=version,
+        "server_form.html", command=command, title=title, version=version,
         fields=fields_of(document), rows=rows_of(document), empty=HeaderRow(), types=TYPES, flags=FLAGS, error=error,
         variables=variables_of(document), no_variable=VariableRow(), sign_ins=SIGN_INS, pins=PINS,
     )  # fmt: skip

@@ -138,7 +138,7 @@ def _page(
 ) -> Response:
     name = page.names["name"]
     return page.render(
-        "try.html", status=200 if error is None else 422, command=f"outfitter resolve {name} --change FILE",
+        "try.html", command=f"outfitter resolve {name} --change FILE",
         name=name, levels=levels, form=form or {}, error=error, found=found,
         changes=None if found is None else differences(found["before"], found["after"]),
         aliases=_aliases(levels, name),
