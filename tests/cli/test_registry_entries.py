@@ -50,7 +50,9 @@ def test_no_command_shows_a_secret_that_the_registry_keeps(shell: Shell) -> None
         assert printed.code == 0, (line, printed)
         assert SECRET not in printed.out + printed.err, line
     assert "********" in shell.done("servers", "show", "store")
-    assert not any(SECRET.encode() in file.read_bytes() for file in shell.state.iterdir())
+    files = [file for file in shell.state.rglob("*") if file.is_file()]
+    assert files
+    assert not any(SECRET.encode() in file.read_bytes() for file in files)
 
 
 @pytest.mark.parametrize(

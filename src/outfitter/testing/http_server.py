@@ -16,11 +16,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 from aiohttp import web
 
 from outfitter.errors import Invalid
 from outfitter.testing.conversation import Host
-from outfitter.testing.exchange import Ledger
+from outfitter.testing.exchange import Ledger, Until
 from outfitter.testing.faults import Crash
 from outfitter.testing.http_front import Front, forgive_hanging_up
 from outfitter.testing.http_routes import StreamableHttp
@@ -29,6 +30,7 @@ from outfitter.testing.sse_routes import ServerSentEvents
 from outfitter.testing.start import die, read_script
 
 _LOOPBACK = "127.0.0.1"
+_LISTEN_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,13 @@ class HttpServing:
     host: Host
 
     async def play(self, script: Script) -> None:
-        """Be another server from now on, and tell everyone who listens that the tools have changed."""
+        """Be another server from now on, and tell everyone who listens that the tools have changed.
+
+        It waits a while until somebody listens: whoever has just connected begins to a moment later.
+        """
         self.host.script = script
+        with anyio.move_on_after(_LISTEN_SECONDS):
+            await self.host.wait_until(Until(listeners=1))
         await self.host.announce("notifications/tools/list_changed", {})
 
     @property
