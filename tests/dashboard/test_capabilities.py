@@ -59,4 +59,4 @@ async def test_a_capability_is_made_changed_by_one_at_a_time_put_back_and_delete
         await one.page.get_by_role("button", name="Delete").click()
         await one.page.wait_for_url("**/ui/capabilities")
         assert (await one.up.api("GET", "/capabilities/knowledge"))[0] == 404
-        assert serious([fault for fault in one.faults if "status of 422" not in fault]) == []
+        assert serious([fault for fault in one.faults if "status of 409" not in fault]) == []

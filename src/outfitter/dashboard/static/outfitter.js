@@ -32,21 +32,22 @@ function show(items) {
 }
 
 // One question at a time: while it is on its way, only the newest text waits.
-let isAsking = false;
-async function search() {
-  if (isAsking) return;
-  isAsking = true;
+let asking = null;
+let answered = null;
+function search() {
+  asking ??= ask().finally(() => (asking = null));
+  return asking;
+}
+
+async function ask() {
   let asked;
-  try {
-    do {
-      asked = box.value;
-      const answer = await fetch(`/ui/search?q=${encodeURIComponent(asked)}`, { headers: { accept: "application/json" } });
-      const items = answer.ok ? await answer.json() : [];
-      if (asked === box.value) show(items);
-    } while (asked !== box.value);
-  } finally {
-    isAsking = false;
-  }
+  do {
+    asked = box.value;
+    const answer = await fetch(`/ui/search?q=${encodeURIComponent(asked)}`, { headers: { accept: "application/json" } });
+    const items = answer.ok ? await answer.json() : [];
+    if (asked === box.value) show(items);
+  } while (asked !== box.value);
+  answered = asked;
 }
 
 function move(step) {
@@ -58,12 +59,12 @@ function move(step) {
 if (box) {
   box.addEventListener("input", search);
   box.addEventListener("focus", search);
-  box.form.addEventListener("submit", (event) => {
+  box.form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (answered !== box.value) await search(); // what is shown may still be for less than was typed
     const first = found.querySelector("a");
-    if (first && !found.hidden) {
-      event.preventDefault();
-      location.assign(first.href);
-    }
+    if (first && !found.hidden) location.assign(first.href);
+    else box.form.submit();
   });
   box.form.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
