@@ -5,14 +5,11 @@ What is counted is ``gateway.budgets``; the files are ``storage.ledger`` and ``s
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outfitter.app.news import read_news
+from outfitter.app.news import as_served
 from outfitter.app.settings import Settings
 from outfitter.app.squad_files import home_at
 from outfitter.calls import Call, Done, ToolResult
@@ -31,15 +28,12 @@ def budgets_of(settings: Settings, *, keeps: bool = False) -> BudgetBook:
     """The budgets of this catalog; another catalog's agents of the same name are others."""
     from outfitter.storage import BudgetBook
 
-    catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
-    return BudgetBook.at(settings.state / "budgets" / f"{catalog}.ledger", keeps=keeps)
+    return BudgetBook.at(settings.of_catalog("budgets").with_suffix(".ledger"), keeps=keeps)
 
 
 def budgets_here(settings: Settings) -> BudgetBook:
     """The budgets of the catalog that this machine's gateway serves; of that of the settings, if none runs."""
-    told = read_news(settings.state / "gateway.json") or {}
-    served = str(told.get("catalog") or "")
-    return budgets_of(replace(settings, catalog=Path(served)) if served else settings)
+    return budgets_of(as_served(settings))
 
 
 @contextmanager

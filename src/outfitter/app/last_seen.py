@@ -5,7 +5,6 @@ What is kept and why is ``gateway.last_seen``; the files are ``storage.last_seen
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,7 @@ def last_seen_of(settings: Settings) -> LastSeenFolder:
     """What was last seen of this catalog's servers; another catalog's servers of the same name are others."""
     from outfitter.storage import LastSeenFolder
 
-    catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
-    return LastSeenFolder(settings.state / "last-seen" / catalog)
+    return LastSeenFolder(settings.of_catalog("last-seen"))
 
 
 def note_live(settings: Settings, plan: RunPlan, alias: str, tools: Sequence[Message], agreed: Agreement) -> None:

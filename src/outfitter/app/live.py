@@ -5,7 +5,6 @@ The pool is loaded when one is made: most commands never connect.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -75,8 +74,7 @@ def program_register(settings: Settings) -> ProgramRegister:
     """The approved programs of this catalog; another catalog's servers of the same name are others."""
     from outfitter.upstream import ProgramRegister
 
-    catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
-    return ProgramRegister(settings.state / "programs" / catalog)
+    return ProgramRegister(settings.of_catalog("programs"))
 
 
 def make_pool(settings: Settings) -> Pool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from outfitter.app.settings import Settings
 from outfitter.storage import write_private
 
 if TYPE_CHECKING:
     from outfitter.gateway import Address
+
+NEWS = "gateway.json"
 
 
 @dataclass(slots=True)
@@ -57,9 +60,15 @@ class News:
         write_private(self.path, json.dumps(told))
 
 
-def read_news(path: Path) -> dict[str, Any] | None:
-    """What the gateway tells; None when none runs, as far as the file knows."""
+def read_news(settings: Settings) -> dict[str, Any] | None:
+    """What the gateway of this state folder tells; None when none runs, as far as the file knows."""
     try:
-        return cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        return cast("dict[str, Any]", json.loads((settings.state / NEWS).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
+
+
+def as_served(settings: Settings) -> Settings:
+    """The settings with the catalog that this machine's gateway serves; as they are, if none runs."""
+    served = (read_news(settings) or {}).get("catalog")
+    return replace(settings, catalog=Path(served)) if served else settings

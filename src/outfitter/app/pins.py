@@ -5,13 +5,10 @@ What waits and why is ``gateway.pins``; the file is ``storage.pins``.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outfitter.app.news import read_news
+from outfitter.app.news import as_served
 from outfitter.app.settings import Settings
 from outfitter.policy import Held, PinState
 from outfitter.resolution import RunPlan
@@ -27,8 +24,7 @@ def pins_of(settings: Settings) -> PinBook:
     """The pins of this catalog; another catalog's servers of the same name are others."""
     from outfitter.storage import PinBook
 
-    catalog = hashlib.sha256(str(settings.catalog.resolve()).encode()).hexdigest()[:16]
-    return PinBook.at(settings.state / "pins" / f"{catalog}.db")
+    return PinBook.at(settings.of_catalog("pins").with_suffix(".db"))
 
 
 def pin_desk(settings: Settings) -> PinDesk:
@@ -40,9 +36,7 @@ def pin_desk(settings: Settings) -> PinDesk:
 
 def pins_here(settings: Settings) -> PinBook:
     """The pins of the catalog that this machine's gateway serves; of that of the settings, if none runs."""
-    told = read_news(settings.state / "gateway.json") or {}
-    served = str(told.get("catalog") or "")
-    return pins_of(replace(settings, catalog=Path(served)) if served else settings)
+    return pins_of(as_served(settings))
 
 
 async def follow_pins(book: PinBook, desk: Desk) -> None:

@@ -98,7 +98,7 @@ def runner_name(given: str) -> str:
 
 def local_server(settings: Settings) -> str | None:
     """The address of the gateway that runs on this machine, if one does."""
-    found = read_news(settings.state / "gateway.json")
+    found = read_news(settings)
     return None if found is None else str(found["url"])
 
 

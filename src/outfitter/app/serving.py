@@ -21,7 +21,7 @@ from outfitter.app.budgets import open_accounts
 from outfitter.app.first_start import load_http, token_book
 from outfitter.app.last_seen import last_seen_of
 from outfitter.app.live import arm_plan, make_pool
-from outfitter.app.news import News
+from outfitter.app.news import NEWS, News
 from outfitter.app.options import BeforeEnd, GatewayOptions, Started, at_once
 from outfitter.app.pins import follow_pins, pins_of
 from outfitter.app.results import results_of
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from outfitter.gateway import Address, Desk, Gate, Relay, RunSeats, Seat, TokenSource
 
 _log = logging.getLogger(__name__)
-NEWS = "gateway.json"
 MakeSeat = Callable[[str], "Seat"]
 
 

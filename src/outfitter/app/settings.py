@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,10 @@ class Settings:
     """How many seconds a call waits for a person; never longer than its server's limit for a whole call."""
     approval_valid: float = field(default=900.0, metadata={"env": "OUTFITTER_APPROVAL_VALID"})
     """For how many seconds a call can be approved after it was asked for, and an answer counts."""
+
+    def of_catalog(self, kind: str) -> Path:
+        """Where something of this kind is kept for this catalog; another catalog's names are others."""
+        return self.state / kind / hashlib.sha256(str(self.catalog.resolve()).encode()).hexdigest()[:16]
 
     @classmethod
     def read(cls, environment: Mapping[str, str], *, catalog: Path | None = None) -> Settings:

@@ -62,7 +62,7 @@ class GatewayStatus:
 
 def read_status(settings: Settings, seconds: float) -> GatewayStatus:
     """The status over the last seconds."""
-    news = read_news(settings.state / "gateway.json")
+    news = read_news(settings)
     url, certificate = (None, None) if news is None else (news["url"], news["certificate"])
     ready = None if url is None else _fetch(f"{url}/ready", certificate)
     metrics = (_fetch(f"{url}/metrics", certificate) or "") if url is not None and ready is not None else ""

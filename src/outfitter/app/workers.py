@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from outfitter.app.news import News
+from outfitter.app.news import NEWS, News
 from outfitter.app.options import FIRST_TOKEN, BeforeEnd, GatewayOptions, Started, at_once
 from outfitter.app.registry_place import registry_url
-from outfitter.app.serving import NEWS, folder_told, run_gateway
+from outfitter.app.serving import folder_told, run_gateway
 from outfitter.app.settings import Settings
 from outfitter.basics import the_one_in
 from outfitter.errors import Invalid

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from outfitter.coordinator.text_shelf import TextShelf
 from outfitter.coordinator.view import View
 from outfitter.errors import Invalid
 from outfitter.storage import Entry, Kind, User
 
 MOST = 1000
-_BREAK = "\x1f"
 _LONGEST = 18
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
 
@@ -32,11 +31,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Shelf:
-    """The ids of one kind in order, and what is searched: all texts in one, with where each begins."""
+    """The ids of one kind in order, and what is searched."""
 
     ids: list[str]
-    text: str
-    starts: list[int]
+    texts: TextShelf
 
 
 class Listing:
@@ -51,7 +49,7 @@ class Listing:
         check_limit(wanted.limit)
         shelf = self._shelf(view, kind)
         first = 0 if wanted.cursor is None else bisect_right(shelf.ids, wanted.cursor)
-        found = _search(shelf, wanted.text.casefold(), first) if wanted.text else iter(range(first, len(shelf.ids)))
+        found = shelf.texts.find(wanted.text, first) if wanted.text else iter(range(first, len(shelf.ids)))
         places = [place for place, _ in zip(found, range(wanted.limit + 1), strict=False)]
         items = [view.entries[User(kind, shelf.ids[place])] for place in places[: wanted.limit]]
         return items, items[-1].id if len(places) > wanted.limit else None
@@ -87,29 +85,9 @@ def read_number(cursor: str | None) -> int | None:
 
 def _make(view: View, kind: Kind) -> _Shelf:
     ids = sorted(name.id for name in view.entries if name.kind == kind)
-    starts: list[int] = []
-    texts: list[str] = []
-    size = 0
-    for name in ids:
-        text = _text_of(view.entries[User(kind, name)])
-        starts.append(size)
-        texts.append(text)
-        size += len(text) + 1
-    return _Shelf(ids, _BREAK.join(texts), starts)
+    return _Shelf(ids, TextShelf.of(_text_of(view.entries[User(kind, name)]) for name in ids))
 
 
 def _text_of(entry: Entry) -> str:
     fields = (entry.id, entry.document.get("name"), entry.document.get("description"))
-    return "\n".join(field for field in fields if isinstance(field, str)).casefold().replace(_BREAK, " ")
-
-
-def _search(shelf: _Shelf, text: str, first: int) -> Iterator[int]:
-    """The places of the entries with the text, in order."""
-    place = first
-    while place < len(shelf.ids):
-        at = shelf.text.find(text, shelf.starts[place])
-        if at < 0:
-            return
-        place = bisect_right(shelf.starts, at) - 1
-        yield place
-        place += 1
+    return "\n".join(field for field in fields if isinstance(field, str))

@@ -7,10 +7,8 @@ looked up again after a while, as nobody tells when one is set. Not here: how se
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Literal
 
 import anyio
@@ -20,6 +18,7 @@ from outfitter.coordinator.commands import command_digest
 from outfitter.coordinator.listing import Listing, Wanted
 from outfitter.coordinator.live import LiveCatalog
 from outfitter.coordinator.starting import Fetch
+from outfitter.coordinator.text_shelf import TextShelf
 from outfitter.coordinator.view import View
 from outfitter.errors import OutfitterError, Refused, UnresolvedPlaceholder
 from outfitter.resolution import Variable, Want, resolve, server_wants
@@ -30,7 +29,6 @@ _NAMED = 3
 _BREATH = 20
 """After so many agents others have their turn."""
 _VARIABLE_SECONDS = 15.0
-_BREAK = "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +62,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """Every tool with its server in order, their names in one text, and where each begins in it."""
+    """Every tool with its server in order, and their names to search in."""
 
     tools: list[Named]
-    text: str
-    starts: list[int]
+    names: TextShelf
 
 
 @dataclass(slots=True)
@@ -103,7 +100,7 @@ class Overviews:
     def _find_tools(self, text: str, limit: int) -> list[Named]:
         """Those whose name begins with it come first."""
         shelf = self._shelf()
-        found = [shelf.tools[place] for place in _places(shelf, text)] if text else shelf.tools[:limit]
+        found = [shelf.tools[place] for place in shelf.names.find(text)] if text else shelf.tools[:limit]
         return sorted(found, key=lambda one: not one.name.casefold().startswith(text))[:limit]
 
     def _shelf(self) -> _Tools:
@@ -176,18 +173,4 @@ def _shelve(view: View) -> _Tools:
         for name in sorted(view.catalog.servers)
         for tool in sorted(view.catalog.servers[name].known_tools or ())
     ]
-    names = [one.name.casefold() for one in tools]
-    starts = list(accumulate((len(name) + len(_BREAK) for name in names), initial=0))[:-1]
-    return _Tools(tools, _BREAK.join(names), starts)
-
-
-def _places(shelf: _Tools, text: str) -> Iterator[int]:
-    """The places of the tools with this text in their names, in order."""
-    place = 0
-    while place < len(shelf.tools):
-        at = shelf.text.find(text, shelf.starts[place])
-        if at < 0:
-            return
-        place = bisect_right(shelf.starts, at) - 1
-        yield place
-        place += 1
+    return _Tools(tools, TextShelf.of(one.name for one in tools))

@@ -26,6 +26,7 @@ import msgspec
 from outfitter.errors import Conflict, StorageUnavailable
 from outfitter.policy import Verdict, Wish
 from outfitter.storage.approval_rows import SCHEMA, Approval, ApprovalState, count, find, get, unknown, use
+from outfitter.storage.shared_file import open_shared
 
 _LONGEST_SHOWN = 16 * 1024
 _KEPT_SECONDS = 7 * 24 * 3600.0
@@ -246,9 +247,7 @@ class ApprovalStore:
         """One transaction, after what has ended was ended."""
         with self._lock, self._told():
             if self._base is None:
-                self._base = self._connect()
-                for statement in SCHEMA:
-                    self._base.execute(statement)
+                self._base = open_shared(self._file, _prepare)
             with self._base as base:
                 base.execute("BEGIN IMMEDIATE")
                 self._sweep(base)
@@ -258,7 +257,7 @@ class ApprovalStore:
     def _asking(self) -> Generator[sqlite3.Connection]:
         with self._told():
             if self._reading is None:
-                self._reading = self._connect()
+                self._reading = open_shared(self._file, _prepare)
             yield self._reading
 
     @contextmanager
@@ -268,22 +267,6 @@ class ApprovalStore:
         except (sqlite3.Error, OSError) as error:
             told = f"the approvals cannot be used: {error}"
             raise StorageUnavailable(told, where=str(self._file)) from None
-
-    def _connect(self) -> sqlite3.Connection:
-        """An open file. One process at a time: changing the mode of a file does not wait for others by itself."""
-        import fcntl
-
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            base = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False, timeout=5.0)
-            self._file.chmod(0o600)
-            base.execute("PRAGMA journal_mode = WAL")
-            base.execute("PRAGMA synchronous = NORMAL")
-        finally:
-            os.close(lock)
-        return base
 
     def close(self) -> None:
         """Close the file; what still waits for this process expires."""
@@ -296,3 +279,8 @@ class ApprovalStore:
                 with suppress(OSError):
                     (self.folder / self._holder[0]).unlink()
                 self._holder = None
+
+
+def _prepare(base: sqlite3.Connection) -> None:
+    for statement in SCHEMA:
+        base.execute(statement)

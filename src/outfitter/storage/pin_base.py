@@ -5,7 +5,6 @@ SQLite in write-ahead mode, for its owner only. What stands in it is ``pins`` an
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import weakref
@@ -13,9 +12,11 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from outfitter.errors import StorageUnavailable
+from outfitter.storage.shared_file import open_shared
 
 _VERSION = 1
 _SCHEMA = (
@@ -114,7 +115,7 @@ class PinBase:
     def _open(self, *, is_made: bool) -> sqlite3.Connection | None:
         if self._open_base is None and (is_made or self.path.exists()):
             with _faults(self.path):
-                self._open_base = _connect(self.path)
+                self._open_base = open_shared(self.path, partial(_prepare, self.path))
                 weakref.finalize(self, self._open_base.close)
         return self._open_base
 
@@ -124,35 +125,7 @@ def moment() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # the files beside it take its mode over
-    base = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-    try:
-        with _alone(path):
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "cache_size = -500"):
-                base.execute(f"PRAGMA {pragma}")
-            _prepare(base, path)
-    except BaseException:
-        base.close()
-        raise
-    return base
-
-
-@contextmanager
-def _alone(path: Path) -> Generator[None]:
-    """One process at a time opens the file: SQLite does not wait for another that is about to change its mode."""
-    import fcntl
-
-    lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _prepare(base: sqlite3.Connection, path: Path) -> None:
+def _prepare(path: Path, base: sqlite3.Connection) -> None:
     made = int(base.execute("PRAGMA user_version").fetchone()[0])
     if made > _VERSION:
         raise StorageUnavailable("the file of pins was made by a newer Outfitter", where=str(path))

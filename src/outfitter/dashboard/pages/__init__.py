@@ -25,6 +25,11 @@ from outfitter.dashboard.pages import (
     server_trying,
     trying,
 )
+from outfitter.dashboard.pages.entry_actions import EntryActions
+
+_SERVERS = EntryActions("/mcp-servers", "/ui/servers")
+_CAPABILITIES = EntryActions("/capabilities", "/ui/capabilities")
+_AGENTS = EntryActions("/agents", "/ui/agents")
 
 HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "/": {"GET": home.show},
@@ -33,9 +38,9 @@ HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "/servers/{name}": {"GET": entries.server},
     "/new/server": {"GET": server_editing.new, "POST": server_editing.create},
     "/servers/{name}/edit": {"GET": server_editing.edit, "POST": server_editing.change},
-    "/servers/{name}/approve": {"POST": server_editing.approve},
-    "/servers/{name}/delete": {"POST": server_editing.delete},
-    "/servers/{name}/restore": {"POST": server_editing.restore},
+    "/servers/{name}/approve": {"POST": _SERVERS.approve},
+    "/servers/{name}/delete": {"POST": _SERVERS.delete},
+    "/servers/{name}/restore": {"POST": _SERVERS.restore},
     "/servers/{name}/test": {"POST": server_trying.test},
     "/servers/{name}/tools": {"POST": server_trying.keep_tools},
     "/import": {"GET": importing.show, "POST": importing.preview},
@@ -44,16 +49,16 @@ HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "/capabilities/{name}": {"GET": entries.capability},
     "/new/capability": {"GET": capability_editing.new, "POST": capability_editing.create},
     "/capabilities/{name}/edit": {"GET": capability_editing.edit, "POST": capability_editing.change},
-    "/capabilities/{name}/delete": {"POST": capability_editing.delete},
-    "/capabilities/{name}/restore": {"POST": capability_editing.restore},
+    "/capabilities/{name}/delete": {"POST": _CAPABILITIES.delete},
+    "/capabilities/{name}/restore": {"POST": _CAPABILITIES.restore},
     "/agents": {"GET": agents.show_all},
     "/agents/{name}": {"GET": agents.show_one},
     "/new/agent": {"GET": agent_editing.new, "POST": agent_editing.create},
     "/agents/{name}/try": {"GET": trying.show, "POST": trying.attempt},
     "/agents/{name}/edit": {"GET": agent_editing.edit, "POST": agent_editing.change},
-    "/agents/{name}/approve": {"POST": agent_editing.approve},
-    "/agents/{name}/delete": {"POST": agent_editing.delete},
-    "/agents/{name}/restore": {"POST": agent_editing.restore},
+    "/agents/{name}/approve": {"POST": _AGENTS.approve},
+    "/agents/{name}/delete": {"POST": _AGENTS.delete},
+    "/agents/{name}/restore": {"POST": _AGENTS.restore},
     "/calls": {"GET": calls.show_all},
     "/calls/export": {"GET": calls.export},
     "/calls/{number}": {"GET": calls.show_one},

@@ -1,4 +1,4 @@
-"""Agents made and changed: the form, what it would do before it is saved, approval and deletion."""
+"""Agents made and changed: the form, and what it would do before it is saved."""
 
 from __future__ import annotations
 
@@ -51,31 +51,6 @@ async def edit(page: Page) -> Response:
 async def change(page: Page) -> Response:
     """An agent with other content, or what that would do."""
     return await _save(page, (await _record(page))["document"])
-
-
-async def approve(page: Page) -> Response:
-    """Let the program of its executor be started as it is now."""
-    return await _act(page, "POST", "/approve", f"/ui/agents/{path_part(page.names['name'])}")
-
-
-async def delete(page: Page) -> Response:
-    """Take it out of the registry."""
-    return await _act(page, "DELETE", "", "/ui/agents")
-
-
-async def restore(page: Page) -> Response:
-    """Put an earlier version back."""
-    form = await page.form()
-    name = path_part(page.names["name"])
-    wanted = {"version": number_in(form, "to")}
-    await page.api.send("POST", f"/agents/{name}/rollback", wanted, number_in(form, "version"))
-    return page.go(f"/ui/agents/{name}")
-
-
-async def _act(page: Page, method: str, what: str, then: str) -> Response:
-    seen = number_in(await page.form(), "version")
-    await page.api.send(method, f"/agents/{path_part(page.names['name'])}{what}", None, seen)
-    return page.go(then)
 
 
 async def _record(page: Page) -> dict[str, Any]:

@@ -42,22 +42,6 @@ async def change(page: Page) -> Response:
     return await _save(page, await page.api.get(_place(page)))
 
 
-async def delete(page: Page) -> Response:
-    """Take it out of the registry."""
-    form = await page.form()
-    await page.api.send("DELETE", _place(page), None, number_in(form, "version"))
-    return page.go("/ui/capabilities")
-
-
-async def restore(page: Page) -> Response:
-    """Put an earlier version back."""
-    form = await page.form()
-    await page.api.send(
-        "POST", f"{_place(page)}/rollback", {"version": number_in(form, "to")}, number_in(form, "version")
-    )
-    return page.go(f"/ui{_place(page)}")
-
-
 async def _save(page: Page, before: Mapping[str, Any]) -> Response:
     sent = Sent.of(await page.fields())
     problems, servers = list[Invalid](), await _servers(page)

@@ -1,4 +1,4 @@
-"""Servers made and changed: the form, approval, deletion, and an earlier version put back."""
+"""Servers made and changed by a form."""
 
 from __future__ import annotations
 
@@ -66,32 +66,6 @@ async def change(page: Page) -> Response:
     except OutfitterError as error:
         return _form(page, document, seen, error)
     return page.go(f"/ui/servers/{path_part(name)}")
-
-
-async def approve(page: Page) -> Response:
-    """Let its program be started as it is now."""
-    return await _act(page, "POST", "/approve")
-
-
-async def delete(page: Page) -> Response:
-    """Take it out of the registry."""
-    await _act(page, "DELETE", "")
-    return page.go("/ui/servers")
-
-
-async def restore(page: Page) -> Response:
-    """Put an earlier version back."""
-    form = await page.form()
-    place = f"{_SERVERS}/{path_part(page.names['name'])}/rollback"
-    await page.api.send("POST", place, {"version": number_in(form, "to")}, number_in(form, "version"))
-    return page.go(f"/ui/servers/{path_part(page.names['name'])}")
-
-
-async def _act(page: Page, method: str, what: str) -> Response:
-    form = await page.form()
-    place = path_part(page.names["name"])
-    await page.api.send(method, f"{_SERVERS}/{place}{what}", None, number_in(form, "version"))
-    return page.go(f"/ui/servers/{place}")
 
 
 async def _record(page: Page) -> dict[str, Any]:
