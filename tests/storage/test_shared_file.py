@@ -27,13 +27,15 @@ def prepare(base: sqlite3.Connection) -> None:
 
 def test_what_another_process_wrote_is_seen_by_every_connection(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "shared.db"
-    writing, looking = open_shared(path, prepare), open_shared(path, prepare)
+    writing = open_shared(path, prepare)
     writing.execute("INSERT INTO said VALUES ('from here')")
-    for _ in range(2):  # the last one to close takes the log away: the first of them must not be taken for it
+    looking = open_shared(path, prepare)
+    for times in (1, 2):  # the last one to close takes the log away: the first of them must not be taken for it
         subprocess.run([sys.executable, "-c", WRITE_FROM_ANOTHER_PROCESS, str(path)], check=True)
+        for base in (writing, looking):
+            said = [what for (what,) in base.execute("SELECT what FROM said ORDER BY rowid")]
+            assert said == ["from here", *["from another process"] * times]
     for base in (writing, looking):
-        said = [what for (what,) in base.execute("SELECT what FROM said ORDER BY rowid")]
-        assert said == ["from here", *["from another process"] * 2]
         base.close()
 
 
