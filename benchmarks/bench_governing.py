@@ -20,6 +20,10 @@ from benchmarks.measure import Ratio
 
 _ROUNDS, _SECONDS, _CROWD = 40, 0.4, 64
 _MUCH = 10**15
+_DIFFERENT = 16
+"""So many different calls are made in turn, by every client from another one on."""
+_AGENTS = {"plain": "open", "bound": "held"}
+"""With names that are equally long: they are in every record."""
 _BUDGETS = {"calls_per_day": _MUCH, "bytes_per_day": _MUCH, "tokens_per_day": _MUCH, "repeats": 10**9}
 LIMIT = 1.05
 
@@ -31,16 +35,17 @@ def set_up(one: Stage, *args: str) -> list[Subject]:
     url = f"http://127.0.0.1:{port}/mcp"
     servers: dict[str, dict[str, object]] = {
         "open": {"url": url, "pins": "off"},
-        "pinned": {"url": url, "pins": "first_use"},
+        "held": {"url": url, "pins": "first_use"},
     }
-    write_catalog(one.folder, servers, {"plain": "open", "governed": "pinned"})
-    path = one.folder / "outfitter" / "agents" / "governed.json"
+    write_catalog(one.folder, servers, _AGENTS)
+    path = one.folder / "outfitter" / "agents" / "bound.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "budgets": _BUDGETS}))
     gate, pid = gateway(one, *args)
     found = [
-        Subject(agent, gate, pid, [request(gate, f"/mcp/{agent}", f"{server}_echo", token_of(agent))])
-        for agent, server in (("plain", "open"), ("governed", "pinned"))
-    ]
+        Subject(agent, gate, pid, [request(gate, f"/mcp/{agent}", f"{server}_echo", token_of(agent), number)
+                                   for number in range(10, 10 + _DIFFERENT)])
+        for agent, server in _AGENTS.items()
+    ]  # fmt: skip
     for subject in found:
         load(Job(subject.port, subject.requests, 8, 0.5, at_least=100))
     return found

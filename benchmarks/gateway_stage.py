@@ -195,10 +195,10 @@ def wait_until_ready(port: int) -> None:
     raise RuntimeError(f"the gateway on port {port} is not ready")
 
 
-def request(port: int, path: str, tool: str, token: str = "") -> bytes:
-    """A whole HTTP request: one call of the modern era."""
+def request(port: int, path: str, tool: str, token: str = "", number: int = 7) -> bytes:
+    """A whole HTTP request: one call of the modern era. The number is one of its arguments."""
     meta = {f"io.modelcontextprotocol/{key}": value for key, value in _META.items()}
-    params = {"name": tool, "arguments": _ARGUMENTS, "_meta": meta}
+    params = {"name": tool, "arguments": {**_ARGUMENTS, "number": number}, "_meta": meta}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     headers = {
         "Host": f"127.0.0.1:{port}", "Content-Type": "application/json",

@@ -34,10 +34,10 @@ def meter(ledger: Ledger, clock: Clock, limits: Sequence[Budget], repeats: int |
     return Meter(ledger, payer.counters(limits), row, clock)
 
 
-def spent(one: Meter, times: int, digest: str = "0" * 64) -> Refusal:
+def spent(one: Meter, times: int, arguments: bytes = b"{}") -> Refusal:
     """The refusal after so many calls that were let through."""
-    assert [one.spend(digest) for _ in range(times)] == [None] * times
-    refused = one.spend(digest)
+    assert [one.spend(arguments) for _ in range(times)] == [None] * times
+    refused = one.spend(arguments)
     assert refused is not None
     return refused
 
@@ -114,21 +114,21 @@ def test_the_budget_of_a_run_never_begins_anew_and_is_each_runs_own() -> None:
 def test_the_same_call_too_often_in_a_row_is_a_loop() -> None:
     clock = Clock()
     one = meter(MemoryLedger(), clock, [], repeats=3)
-    refused = spent(one, 3, "ab" * 32)
+    refused = spent(one, 3, b"ab")
     assert (refused.code, refused.used, refused.limit, refused.seconds) == ("loop", 3, 3, 600)
     assert "the same call with the same arguments was made 3 times in a row" in refused.text
-    assert one.spend("cd" * 32) is None, "another call ends the row"
-    assert spent(one, 3, "ab" * 32).code == "loop"
+    assert one.spend(b"cd") is None, "another call ends the row"
+    assert spent(one, 3, b"ab").code == "loop"
     clock.now += 600
-    assert spent(one, 3, "ab" * 32).code == "loop", "after ten minutes it may be tried again"
+    assert spent(one, 3, b"ab").code == "loop", "after ten minutes it may be tried again"
 
 
 def test_a_call_that_was_not_made_is_taken_back() -> None:
     clock = Clock()
     one = meter(MemoryLedger(), clock, [budget("calls_per_day", 2)], repeats=2)
-    assert one.spend("ab" * 32) is None
+    assert one.spend(b"ab") is None
     one.take_back()
-    assert spent(one, 2, "ab" * 32).used == 2
+    assert spent(one, 2, b"ab").used == 2
 
 
 def test_a_clock_that_is_set_back_a_little_does_not_give_the_budget_again() -> None:

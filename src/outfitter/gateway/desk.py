@@ -21,7 +21,7 @@ from outfitter.gateway.methods import Methods, Request
 from outfitter.gateway.parking import ParkingLot
 from outfitter.gateway.pins import LIST_CHANGED
 from outfitter.gateway.recorder import Recorder
-from outfitter.gateway.records import CallRecord, measure
+from outfitter.gateway.records import CallRecord, canonical, measure
 from outfitter.gateway.searching import is_searched
 from outfitter.gateway.seats import SeatBook
 from outfitter.gateway.steps.recording import Keeping
@@ -121,7 +121,7 @@ class Desk:
             self._record_refused(principal, shown if isinstance(shown, str) else "", str(code), params.get("arguments"))
 
     def _record_refused(self, principal: Principal, shown: str, code: str, arguments: object) -> None:
-        bytes_in, digest = (0, "") if arguments is None else measure(arguments)
+        bytes_in, digest = (0, "") if arguments is None else measure(canonical(arguments))
         self.recorder.record(
             CallRecord(
                 call_id=uuid.uuid4().hex, agent=principal.agent, token_id=principal.token_id, run_id=principal.run_id,

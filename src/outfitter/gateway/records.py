@@ -98,13 +98,17 @@ class PlainLines(msgspec.Struct, frozen=True):
         return PlainLine(line, self.agent, self.server, outcome, times[1])
 
 
-def measure(arguments: object) -> tuple[int, str]:
-    """How long the arguments are as JSON, and their digest; the order of keys makes no difference to either."""
-    text = _encoder.encode(arguments)
+def canonical(arguments: object) -> bytes:
+    """The arguments as JSON with sorted keys: those of equal calls are equal."""
+    return _encoder.encode(arguments)
+
+
+def measure(text: bytes) -> tuple[int, str]:
+    """How long canonical arguments are, and their digest."""
     return len(text), hashlib.sha256(text).hexdigest()
 
 
 def digest_of(arguments: object) -> str:
     """SHA-256 of the arguments as JSON with sorted keys, no spaces, UTF-8; bytes are taken as JSON text."""
     plain: object = msgspec.json.decode(arguments) if isinstance(arguments, bytes) else arguments
-    return measure(plain)[1]
+    return measure(canonical(plain))[1]

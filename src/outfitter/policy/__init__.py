@@ -16,7 +16,7 @@ from outfitter.policy.budgets import (
 from outfitter.policy.decisions import Allow, Ask, Decision, Deny
 from outfitter.policy.hidden_text import HiddenText, find_hidden, reveal_hidden
 from outfitter.policy.judges import RolePolicy, RulePolicy
-from outfitter.policy.metering import Ledger, MemoryLedger, Meter, charge_each, reset_counts, states_of, tokens_in
+from outfitter.policy.metering import Ledger, MemoryLedger, Meter, pay, reset_counts, states_of, tokens_in
 from outfitter.policy.packages import unpinned_package
 from outfitter.policy.pin_diff import DiffRow, compare
 from outfitter.policy.pins import Definition, Held, News, Pin, PinState, Review, Why, bind, review
@@ -61,12 +61,12 @@ __all__ = [
     "Wish",
     "bind",
     "canonical_digest",
-    "charge_each",
     "compare",
     "covering",
     "describe_state",
     "find_hidden",
     "judge",
+    "pay",
     "reset_counts",
     "reveal_hidden",
     "review",

@@ -7,7 +7,6 @@ A run is a session here. Without a ledger of its own it counts in memory, for th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -59,7 +58,7 @@ class BudgetPolicy:
     def spend(self, call: Call) -> Refusal | None:
         """Count the call; when a budget is used up, count nothing and say which."""
         meter = self._meter(call)
-        return None if meter is None else meter.spend(hashlib.sha256(_text(call.arguments)).hexdigest())
+        return None if meter is None else meter.spend(_text(call.arguments))
 
     def take_back(self, call: Call) -> None:
         """A call that was counted is not made: another policy does not let it through."""

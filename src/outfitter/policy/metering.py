@@ -2,7 +2,8 @@
 
 A ledger is a table of numbers, a few words for each key; where it lives is its own affair (``storage`` has a file that
 many processes share). A meter knows the places of its counters in it, and looks them up again when a window ends: so a
-call costs a comparison for each budget and nothing else. Time is given; keys and words are ``budgets``.
+call costs a comparison for each budget and nothing else. Equal calls are told by a checksum: a chance in four billion
+that the breaker of loops takes two calls for one does nobody harm. Time is given; keys and words are ``budgets``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from zlib import crc32
 
 from outfitter.catalog import Budget, Budgets, Measure, Period
 from outfitter.policy.budgets import (
@@ -34,12 +36,8 @@ _LONGEST_TURN = 3600
 """A meter looks its places up again so often."""
 _RUN_SECONDS = 30 * 86400
 """What a run has used is kept so long after its last call."""
-_DIGITS = 15
+_MARK_BYTES = 7
 _BYTES_OF_TWO_TOKENS = 7
-
-
-_Cells = tuple[tuple[list[int], int], ...]
-"""What meters know of some counts, each with its place in the table."""
 
 
 class Ledger(Protocol):
@@ -54,14 +52,6 @@ class Ledger(Protocol):
     def words(self) -> Any:  # noqa: ANN401 - a list or a view of memory: whole numbers by index
         """All of it."""
         ...
-
-    @property
-    def cells(self) -> dict[int, list[int]]:
-        """What meters know of it, by place: reading a number there costs less than in the table."""
-        ...
-
-    epoch: int
-    """Another number whenever the cells may be wrong: somebody else could change the table."""
 
     def take(self) -> None:
         """Have it alone; StorageUnavailable when that is not to be had."""
@@ -86,8 +76,6 @@ class MemoryLedger:
 
     words: list[int] = field(default_factory=list[int])
     is_held: bool = False
-    cells: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
-    epoch: int = 0
     _places: dict[bytes, int] = field(default_factory=dict[bytes, int])
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -116,8 +104,8 @@ class Meter:
     """Counts the calls of one tool by one payer."""
 
     __slots__ = (
-        "_bytes", "_calls", "_checks", "_clock", "_counters", "_digest", "_epoch", "_is_charged", "_ledger", "_mark",
-        "_repeats", "_row", "_row_cell", "_row_key", "_said", "_since", "_tokens", "_until", "_words",
+        "_bytes", "_calls", "_checks", "_clock", "_counters", "_ledger", "_mark", "_repeats", "_row", "_row_key",
+        "_since", "_tokens", "_until", "_words", "is_charged", "owed", "reads",
     )  # fmt: skip
 
     def __init__(
@@ -129,123 +117,107 @@ class Meter:
     ) -> None:
         """Count in a ledger. The row is its key, what is called, and how often in a row that may be."""
         self._ledger, self._counters, self._clock = ledger, tuple(counters), clock
-        self._is_charged = any(counter.budget.measure is not Measure.CALLS for counter in counters)
         self._row_key, what, self._repeats = row or (b"", "", 0)
-        self._mark = int(key_of(what).hex()[:_DIGITS], 16)
+        self._mark = int.from_bytes(key_of(what)[:_MARK_BYTES])
+        self.reads = row is not None
+        """Whether it makes a difference which arguments a call has."""
+        self.is_charged = any(counter.budget.measure is not Measure.CALLS for counter in counters)
+        """Whether it makes a difference how much a call uses."""
+        self.owed = 0
+        """How many bytes have been used by calls that ended, and are not counted yet; see ``pay``."""
         self._words: Any = ledger.words
-        self._checks: tuple[tuple[list[int], int, Counter], ...] = ()
-        self._calls: _Cells = ()
-        self._bytes: _Cells = ()
-        self._tokens: _Cells = ()
-        self._row, self._row_cell = -1, [0, 0]
-        self._digest, self._said = "", 0
+        self._checks: tuple[tuple[int, int, Counter], ...] = ()
+        self._calls: tuple[int, ...] = ()
+        self._bytes: tuple[int, ...] = ()
+        self._tokens: tuple[int, ...] = ()
+        self._row = -1
         self._since = self._until = 0.0
-        self._epoch = -1
 
     @property
     def place(self) -> tuple[Ledger, Callable[[], float]]:
         """Where it counts, and by which clock."""
         return self._ledger, self._clock
 
-    def spend(self, digest: str = "") -> Refusal | None:
-        """Count one call; when a budget does not allow it, count nothing and say which. The digest is its arguments'.
+    def spend(self, arguments: bytes = b"") -> Refusal | None:
+        """Count one call; when a budget does not allow it, count nothing and say which.
 
-        StorageUnavailable when it cannot be counted.
+        The arguments are JSON with sorted keys. StorageUnavailable when it cannot be counted.
         """
-        ledger = self._ledger
-        is_held = ledger.is_held
-        if not is_held:
-            ledger.take()
-        try:
-            now = self._clock()
-            if ledger.epoch != self._epoch or not self._since <= now < self._until:
-                self._look(now)
-            for cell, amount, counter in self._checks:
-                if cell[0] >= amount:
-                    return counter.refusal(cell[0], now)
-            refused = self._walk(digest, now) if self._row >= 0 else None
-            if refused is None:
-                for cell, place in self._calls:
-                    cell[0] = self._words[place] = cell[0] + 1
-            return refused
-        finally:
-            if not is_held:
-                ledger.give()
+        if self._ledger.is_held:
+            return self._spend(arguments)
+        with having(self._ledger):
+            return self._spend(arguments)
+
+    def _spend(self, arguments: bytes) -> Refusal | None:
+        now, words = self._clock(), self._words
+        if not self._since <= now < self._until:
+            self._turn(now)
+        for place, amount, counter in self._checks:
+            if words[place] >= amount:
+                return counter.refusal(words[place], now)
+        if self.reads:
+            row, said = self._row, self._mark ^ crc32(arguments)
+            if words[row + WINDOW] != said:
+                words[row + WINDOW], words[row + COUNT], words[row + TOUCHED] = said, 1, int(now)
+            elif refused := self._repeat(now):
+                return refused
+        for place in self._calls:
+            words[place] += 1
+        return None
+
+    def _repeat(self, now: float) -> Refusal | None:
+        """The call is one more in the row of equal calls; or one too many."""
+        row, words = self._row, self._words
+        count, ends = words[row + COUNT], float(words[row + TOUCHED] + ROW_SECONDS)
+        if count >= self._repeats:
+            if count and now < ends <= now + ROW_SECONDS + 1:
+                return Refusal(REPEATS, count, self._repeats, resets_at=ends, seconds=max(1, round(ends - now)))
+            count, words[row + TOUCHED] = 0, int(now)
+        words[row + COUNT] = count + 1
+        return None
 
     def charge(self, size: int) -> None:
         """Count what a call has used: so many bytes of arguments and result."""
-        charge_each([(self, size)])
+        self.owed += size
+        pay([self])
 
-    def add(self, size: int, now: float) -> None:
-        """The same, by whoever has the ledger."""
-        if not self._is_charged:
-            return
-        if self._ledger.epoch != self._epoch or not self._since <= now < self._until:
-            self._look(now)
-        words = self._words
-        for cell, place in self._bytes:
-            cell[0] = words[place] = cell[0] + size
-        if self._tokens:
-            tokens = -(-2 * size // _BYTES_OF_TWO_TOKENS)  # as tokens_in, without a call
-            for cell, place in self._tokens:
-                cell[0] = words[place] = cell[0] + tokens
+    def settle(self, now: float) -> None:
+        """Count what is owed, by whoever has the ledger."""
+        if self.is_charged:
+            if not self._since <= now < self._until:
+                self._turn(now)
+            words, size = self._words, self.owed
+            for place in self._bytes:
+                words[place] += size
+            for place in self._tokens:
+                words[place] += tokens_in(size)
+        self.owed = 0
 
     def take_back(self) -> None:
         """One call that was counted has not been made."""
-        with changing(self._ledger):
-            self._look(self._clock())
-            places = [place for _, place in self._calls]
-            for place in places if self._row < 0 else (*places, self._row + COUNT):
+        with having(self._ledger):
+            now = self._clock()
+            if not self._since <= now < self._until:
+                self._turn(now)
+            for place in self._calls if self._row < 0 else (*self._calls, self._row + COUNT):
                 self._words[place] = max(0, self._words[place] - 1)
-
-    def _walk(self, digest: str, now: float) -> Refusal | None:
-        """The call is one more in the row of equal calls, or begins another; or it is one too many."""
-        if digest != self._digest:
-            self._digest, self._said = digest, self._mark ^ int(digest[:_DIGITS] or "0", 16)
-        row, cell, words = self._row, self._row_cell, self._words
-        if cell[0] == self._said:
-            count = cell[1]
-            if count < self._repeats:
-                cell[1] = words[row + COUNT] = count + 1
-                return None
-            ends = float(words[row + TOUCHED] + ROW_SECONDS)
-            if count and now < ends <= now + ROW_SECONDS + 1:
-                return Refusal(REPEATS, count, self._repeats, resets_at=ends, seconds=max(1, round(ends - now)))
-        cell[1] = words[row + COUNT] = 1
-        words[row + TOUCHED] = int(now)
-        cell[0] = words[row + WINDOW] = self._said
-        return None
-
-    def _look(self, now: float) -> None:
-        """Know again what the table says."""
-        if not self._since <= now < self._until:
-            self._turn(now)
-        words = self._words
-        for cells in (self._calls, self._bytes, self._tokens):
-            for cell, place in cells:
-                cell[0] = words[place]
-        if self._row >= 0:
-            self._row_cell[:] = words[self._row + WINDOW], words[self._row + COUNT]
-        self._epoch = self._ledger.epoch
 
     def _turn(self, now: float) -> None:
         """Find every place, and begin the windows that have come."""
-        ends, known = [now + _LONGEST_TURN], self._ledger.cells
-        by_measure = {measure: list[tuple[list[int], int]]() for measure in Measure}
-        checks: list[tuple[list[int], int, Counter]] = []
+        ends = [now + _LONGEST_TURN]
+        by_measure = {measure: list[int]() for measure in Measure}
+        checks: list[tuple[int, int, Counter]] = []
         for counter in self._counters:
             budget = counter.budget
             end = ends_at(budget.period, now)
             until = now + _RUN_SECONDS if end is None else end + 2 * _LONGEST_TURN
             place = self._ledger.place(counter.key, now, until)
             _begin(self._words, place, window_of(budget.period, now))
-            cell = known.setdefault(place, [0])
             ends.append(end or ends[0])
-            checks.append((cell, budget.amount, counter))
-            by_measure[budget.measure].append((cell, place + COUNT))
+            checks.append((place + COUNT, budget.amount, counter))
+            by_measure[budget.measure].append(place + COUNT)
         if self._row_key:
             self._row = self._ledger.place(self._row_key, now, now + 2 * _LONGEST_TURN)
-            self._row_cell = known.setdefault(-self._row, [0, 0])
         self._checks = tuple(checks)
         self._calls, self._bytes, self._tokens = (tuple(by_measure[measure]) for measure in Measure)
         self._since, self._until = now, min(ends)
@@ -258,19 +230,19 @@ def _begin(words: Any, place: int, window: int) -> None:  # noqa: ANN401 - see L
         words[place + WINDOW] = window
 
 
-def charge_each(charges: Sequence[tuple[Meter, int]]) -> None:
-    """Count what several calls have used, each with its meter; all meters count in one ledger, which is taken once."""
-    ledger, clock = charges[0][0].place
-    is_held = ledger.is_held
-    if not is_held:
-        ledger.take()
-    try:
-        now = clock()
-        for meter, size in charges:
-            meter.add(size, now)
-    finally:
-        if not is_held:
-            ledger.give()
+def pay(debtors: Sequence[Meter]) -> None:
+    """Count what is owed; all meters count in one ledger, which is taken once. StorageUnavailable loses nothing."""
+    ledger, clock = debtors[0].place
+    if ledger.is_held:
+        _settle(debtors, clock())
+    else:
+        with having(ledger):
+            _settle(debtors, clock())
+
+
+def _settle(debtors: Sequence[Meter], now: float) -> None:
+    for meter in debtors:
+        meter.settle(now)
 
 
 def tokens_in(size: int) -> int:
@@ -313,7 +285,7 @@ def _row_state(ledger: Ledger, payer: Payer, repeats: int, now: float) -> Budget
 
 def reset_counts(ledger: Ledger, keys: Sequence[bytes]) -> None:
     """Begin these counts anew."""
-    with changing(ledger):
+    with having(ledger):
         for key in keys:
             place = ledger.find(key)
             if place is not None:
@@ -321,14 +293,13 @@ def reset_counts(ledger: Ledger, keys: Sequence[bytes]) -> None:
 
 
 @contextmanager
-def changing(ledger: Ledger) -> Generator[None]:
-    """Have a ledger alone as long as the block lasts, and have every meter look at it again."""
-    is_held = ledger.is_held
-    if not is_held:
-        ledger.take()
+def having(ledger: Ledger) -> Generator[None]:
+    """Have a ledger alone as long as the block lasts."""
+    if ledger.is_held:
+        yield
+        return
+    ledger.take()
     try:
         yield
     finally:
-        ledger.epoch += 1
-        if not is_held:
-            ledger.give()
+        ledger.give()

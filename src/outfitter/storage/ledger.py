@@ -54,16 +54,12 @@ class LedgerFile:
     _map: mmap.mmap
     is_held: bool = False
     """Whether the lock is this process's, and stays so until ``breathe``."""
-    cells: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
-    epoch: int = 0
-    """Another number whenever another process could have changed the table."""
     _shared_until: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> None:
         """Have the table alone, among threads and processes; StorageUnavailable when another does not give it."""
         self._lock.acquire()
-        self.epoch += 1
         try:
             flock(self._file, _NOW)
         except BlockingIOError:

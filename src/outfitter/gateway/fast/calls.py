@@ -22,7 +22,7 @@ from outfitter.gateway.fast.endings import Ending
 from outfitter.gateway.fast.envelopes import Result, read_answer, read_result, size_of_result, write_answer
 from outfitter.gateway.fast.lane import Lane, Passage, Way
 from outfitter.gateway.fast.upstreams import Adopted, Upstream
-from outfitter.gateway.records import PlainLine, measure
+from outfitter.gateway.records import PlainLine, canonical, measure
 from outfitter.gateway.records import Result as Outcome
 from outfitter.gateway.visits import Visit
 from outfitter.upstream import Begun, Message
@@ -103,18 +103,25 @@ class FastCall:
     # ── sending ──
 
     def start(self, now: float) -> None:
-        """Send the request, at once if a connection is free. ``now`` is monotonic."""
+        """Begin. ``now`` is monotonic."""
         self.started = now
-        passage, ticket = self.passage, self.passage.ticket
+        passage, lane = self.passage, self.lane
         if passage.visit is not None:
             stop = _Stop(self, passage.visit, msgspec.json.decode(passage.envelope.id))
             self._known = passage.visit.working_on(stop.ident, cast("anyio.CancelScope", stop))
             self._known.__enter__()
-        self.request_id = ticket.link.next_id()
-        self.lane.taken += 1
-        self.lane.under_way += 1
+        self.request_id = passage.ticket.link.next_id()
+        lane.taken += 1
+        lane.under_way += 1
+        lane.departures.add(self, now, is_alone=lane.under_way == 1)
+
+    def depart(self, now: float) -> None:
+        """Send the request, at once if a connection is free."""
+        if self.is_over:
+            return
+        ticket = self.passage.ticket
         if ticket.pipe is not None:
-            data = ticket.write(self.request_id, bytes(passage.envelope.params.arguments))
+            data = ticket.write(self.request_id, bytes(self.passage.envelope.params.arguments))
             self.piped = ticket.pipe.begin(self.request_id, data)
             if self.piped is None:
                 self.hand_over()
@@ -176,11 +183,11 @@ class FastCall:
         now = time.monotonic()
         self._leave(now, is_good=True)
         lane = self.lane
-        line = self._line(now, "tool_error" if result.has_failed else "done", size_of_result(ident, body))
+        text = self._canonical()
+        line = self._line(now, "tool_error" if result.has_failed else "done", text, size_of_result(ident, body))
         meter = self.passage.ticket.meter
-        if meter is not None:
-            owed = lane.endings.owed
-            owed[meter] = owed.get(meter, 0) + self.passage.measured[0] + len(result.raw)
+        if meter is not None and meter.is_charged:
+            lane.endings.owe(meter, len(text) + len(result.raw))
         lane.endings.add(Ending(self, ident, body, line, now), is_last=not lane.under_way)
         return True
 
@@ -228,7 +235,7 @@ class FastCall:
         now = time.monotonic()
         self._leave(now, is_good=False)
         self._give_up()
-        self.lane.desk.recorder.record_plain([self._line(now, "cancelled", 0)])
+        self.lane.desk.recorder.record_plain([self._line(now, "cancelled", self._canonical(), 0)])
         if self.upstream is not None:
             self.upstream.on_change = None
             self.upstream.is_whole = False
@@ -254,7 +261,7 @@ class FastCall:
         if meter is None:
             return
         try:
-            meter.charge(self.passage.measured[0])
+            meter.charge(len(self._canonical()))
         except StorageUnavailable as error:
             _log.error("a call was not counted whole: %s", error)
 
@@ -268,10 +275,12 @@ class FastCall:
         except StorageUnavailable as error:
             _log.error("a call was counted twice: %s", error)
 
-    def _line(self, now: float, outcome: Outcome, size: int) -> PlainLine:
+    def _canonical(self) -> bytes:
+        return self.passage.canonical or canonical(self.passage.arguments)
+
+    def _line(self, now: float, outcome: Outcome, text: bytes, size: int) -> PlainLine:
+        """``text`` is the arguments, ``size`` how long the answer is."""
         passage, duration = self.passage, now - self.started
-        bytes_in, digest = passage.measured
-        if not digest:
-            bytes_in, digest = measure(passage.arguments)
+        bytes_in, digest = measure(text)
         lines = passage.ticket.lines_of(passage.principal)
         return lines.write(self.lane.call_id(), (time.time() - duration, duration), outcome, (bytes_in, size), digest)

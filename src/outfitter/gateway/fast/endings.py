@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -18,7 +17,7 @@ from outfitter.errors import StorageUnavailable
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
 from outfitter.gateway.recorder import Recorder
 from outfitter.gateway.records import PlainLine
-from outfitter.policy import Meter, charge_each
+from outfitter.policy import Meter, pay
 
 _log = logging.getLogger(__name__)
 _UNRECORDED = Rejected("the call was not recorded", rpc_code=UPSTREAM_UNAVAILABLE, data={"code": "not_recorded"})
@@ -46,14 +45,20 @@ class Ending(NamedTuple):
 class Endings:
     """The calls that have ended and are not answered yet."""
 
-    __slots__ = ("_recorder", "_waiting", "owed")
+    __slots__ = ("_debtors", "_recorder", "_waiting")
 
     def __init__(self, recorder: Recorder) -> None:
         """None yet."""
         self._recorder = recorder
         self._waiting: list[Ending] = []
-        self.owed: dict[Meter, int] = {}
-        """What they have used of their budgets, where that is counted: bytes."""
+        self._debtors: list[Meter] = []
+        """Where it is still to be counted how much they have used."""
+
+    def owe(self, meter: Meter, size: int) -> None:
+        """Count so many bytes before the next answers go out."""
+        if not meter.owed:
+            self._debtors.append(meter)
+        meter.owed += size
 
     def add(self, ending: Ending, *, is_last: bool) -> None:
         """Answer a call as soon as its line is written: now when no other is under way, else with its fellows."""
@@ -68,9 +73,8 @@ class Endings:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        if self.owed:
-            owed, self.owed = self.owed, {}
-            _charge(list(owed.items()))
+        if self._debtors:
+            self._pay()
         written = self._recorder.record_plain([ending.line for ending in waiting])
         for ending in waiting[:written]:
             ending.call.answer(ending.body, ending.now)
@@ -79,10 +83,12 @@ class Endings:
                 _encode({"jsonrpc": "2.0", "id": ending.ident, "error": rpc_error(_UNRECORDED)}), ending.now
             )
 
-
-def _charge(charges: Sequence[tuple[Meter, int]]) -> None:
-    """The calls have happened: what cannot be counted is told in the log, and the answers go out."""
-    try:
-        charge_each(charges)
-    except StorageUnavailable as error:
-        _log.error("%d bytes of calls were not counted: %s", sum(size for _, size in charges), error)
+    def _pay(self) -> None:
+        """The calls have happened: what cannot be counted now is told in the log and counted later; answers go out."""
+        try:
+            pay(self._debtors)
+        except StorageUnavailable as error:
+            owed = sum(meter.owed for meter in self._debtors)
+            _log.error("%d bytes of calls are not counted yet: %s", owed, error)
+        else:
+            self._debtors.clear()

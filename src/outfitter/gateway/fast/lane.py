@@ -18,13 +18,14 @@ import msgspec
 from outfitter.errors import StorageUnavailable
 from outfitter.gateway import modern
 from outfitter.gateway.desk import Desk
+from outfitter.gateway.fast.departures import Departures
 from outfitter.gateway.fast.doors import Door, Doors, Headers
 from outfitter.gateway.fast.endings import Endings
 from outfitter.gateway.fast.envelopes import Envelope, read_call
 from outfitter.gateway.fast.heads import Heads
 from outfitter.gateway.fast.tickets import UNUSUAL, Key, Ticket, TicketBook, modern_meta
 from outfitter.gateway.gate import Gate
-from outfitter.gateway.records import measure
+from outfitter.gateway.records import canonical
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import Visit
 from outfitter.policy import Allow, judge
@@ -33,7 +34,6 @@ from outfitter.upstream import Era, Message
 _LONG_META = 2048
 _MOST_METAS = 1024
 _MOST_WAYS = 4096
-_UNMEASURED = (0, "")
 _SPREAD, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
@@ -73,8 +73,8 @@ class Passage(NamedTuple):
     envelope: Envelope
     arguments: dict[str, Any]
     ticket: Ticket
-    measured: tuple[int, str]
-    """Size and digest of the arguments, where they were needed to begin; nothing where they were not."""
+    canonical: bytes
+    """The arguments with sorted keys, where that was needed to begin; nothing where it was not."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +91,7 @@ class Lane:
     handed: int = 0
     """How many of them went on in the full lane."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    departures: Departures = field(default_factory=Departures)
     endings: Endings = field(init=False)
     under_way: int = 0
     """How many calls are in it now."""
@@ -139,10 +140,10 @@ class Lane:
         ticket = self.tickets.find(key, now) or self._ask_for(key, principal, visit, now)
         if ticket is None or (ticket.rules and not _allows(ticket, arguments)):
             return None
-        measured = self._enter(ticket, arguments)
-        return None if measured is None else Passage(principal, visit, envelope, arguments, ticket, measured)
+        text = self._enter(ticket, arguments)
+        return None if text is None else Passage(principal, visit, envelope, arguments, ticket, text)
 
-    def _enter(self, ticket: Ticket, arguments: dict[str, Any]) -> tuple[int, str] | None:
+    def _enter(self, ticket: Ticket, arguments: dict[str, Any]) -> bytes | None:
         """Count a call in, and borrow its link, when there is room for it, for its record and in its budgets."""
         use = ticket.use
         if use.under_way >= ticket.most or self.desk.turnstile.is_overloaded():
@@ -156,11 +157,11 @@ class Lane:
         use.under_way += 1
         meter = ticket.meter
         if meter is None:
-            return _UNMEASURED
-        measured = measure(arguments)
+            return b""
+        text = canonical(arguments) if meter.reads else b""
         try:
-            if meter.spend(measured[1]) is None:
-                return measured
+            if meter.spend(text) is None:
+                return text
         except StorageUnavailable:
             pass  # the full lane says so
         use.under_way -= 1

@@ -17,7 +17,7 @@ from outfitter.gateway.asked import OUTCOME, Asked, Next
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected, rpc_error
 from outfitter.gateway.kept import OWN
 from outfitter.gateway.recorder import Recorder
-from outfitter.gateway.records import CallRecord, Result, measure
+from outfitter.gateway.records import CallRecord, Result, canonical, measure
 from outfitter.gateway.trace import Trace, join_trace
 from outfitter.gateway.views import as_object
 from outfitter.policy import Allow, Deny
@@ -105,7 +105,7 @@ class Recording:
     def _record(self, asked: Asked, found: _Found, began: float, took: float, trace: Trace | None) -> CallRecord:
         who, item, arguments = asked.visitor.principal, asked.item, asked.arguments
         text = msgspec.json.encode(found.answer) if found.answer is not None else b""
-        bytes_in, digest = measure(arguments)
+        bytes_in, digest = measure(canonical(arguments))
         return CallRecord(
             call_id=asked.call_id, agent=who.agent, token_id=who.token_id, run_id=who.run_id,
             started_at=began, duration=took, outcome=found.outcome, code=found.code,

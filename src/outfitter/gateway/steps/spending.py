@@ -15,7 +15,7 @@ from outfitter.gateway.asked import Asked, Next, told
 from outfitter.gateway.budgets import Accounts
 from outfitter.gateway.faults import UPSTREAM_UNAVAILABLE, Rejected
 from outfitter.gateway.kept import OWN
-from outfitter.gateway.records import measure
+from outfitter.gateway.records import canonical
 from outfitter.policy import Deny, Meter, Refusal
 from outfitter.upstream import BEGUN, Message
 
@@ -37,12 +37,13 @@ class Spending:
         meter = self.accounts.meter_of(asked.view.seat, server, tool)
         if meter is None:
             return await go_on(asked)
-        size, digest = measure(asked.arguments)
-        refused = None if BEGUN.get() is not None else _spend(meter, digest)
+        arguments = canonical(asked.arguments)
+        refused = None if BEGUN.get() is not None else _spend(meter, arguments)
         if refused is not None:
             self.accounts.note_refusal(asked.view.seat.agent, refused)
             asked.decision = Deny(refused.text)
             return told(f"'{asked.name}' was refused: {refused.text}", code=refused.code, **refused.data)
+        size = len(arguments)
         try:
             result = await go_on(asked)
             size += len(_encode(result))
@@ -51,9 +52,9 @@ class Spending:
         return result
 
 
-def _spend(meter: Meter, digest: str) -> Refusal | None:
+def _spend(meter: Meter, arguments: bytes) -> Refusal | None:
     try:
-        return meter.spend(digest)
+        return meter.spend(arguments)
     except StorageUnavailable as error:
         data = {"code": "not_counted", "retryAfter": 1.0}
         raise Rejected(error.message, rpc_code=UPSTREAM_UNAVAILABLE, status=503, data=data) from None
