@@ -158,3 +158,24 @@ def test_a_budget_can_be_begun_anew_by_hand() -> None:
 
 def test_a_budget_of_nothing_lets_nothing_through() -> None:
     assert spent(meter(MemoryLedger(), Clock(), [budget("calls_per_day", 0)]), 0).limit == 0
+
+
+def test_several_calls_are_counted_until_one_is_not_allowed() -> None:
+    ledger, clock = MemoryLedger(), Clock()
+    limits = (budget("calls_per_day", 5), budget("calls_per_minute", 4), budget("bytes_per_day", 100))
+    one = meter(ledger, clock, limits)
+    assert [one.spend_some([b""] * 3), one.spend_some([b""] * 3), one.spend_some([b""])] == [3, 1, 0]
+    clock.now += 60
+    one.charge(99)
+    assert one.spend_some([b""] * 2) == 1
+    clock.now += 86400
+    one.charge(100)
+    assert one.spend_some([b""]) == 0, "the bytes are used up"
+    assert [state.used for state in states_of(ledger, Payer("a"), Budgets(limits=limits), clock.now)] == [0, 0, 100]
+
+
+def test_of_several_equal_calls_at_once_those_over_the_limit_are_a_loop() -> None:
+    one = meter(MemoryLedger(), Clock(), [], repeats=2)
+    assert one.spend_some([b"a", b"b", b"b", b"b", b"c"]) == 3
+    assert one.spend_some([b"b"]) == 0
+    assert one.spend_some([b"c", b"b"]) == 2

@@ -104,8 +104,8 @@ class Meter:
     """Counts the calls of one tool by one payer."""
 
     __slots__ = (
-        "_bytes", "_calls", "_checks", "_clock", "_counters", "_ledger", "_mark", "_repeats", "_row", "_row_key",
-        "_since", "_tokens", "_until", "_words", "is_charged", "owed", "reads",
+        "_bytes", "_calls", "_checks", "_clock", "_counters", "_mark", "_repeats", "_row", "_row_key",
+        "_since", "_tokens", "_until", "_words", "is_charged", "ledger", "owed", "reads",
     )  # fmt: skip
 
     def __init__(
@@ -116,7 +116,7 @@ class Meter:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Count in a ledger. The row is its key, what is called, and how often in a row that may be."""
-        self._ledger, self._counters, self._clock = ledger, tuple(counters), clock
+        self.ledger, self._counters, self._clock = ledger, tuple(counters), clock
         self._row_key, what, self._repeats = row or (b"", "", 0)
         self._mark = int.from_bytes(key_of(what)[:_MARK_BYTES])
         self.reads = row is not None
@@ -130,62 +130,80 @@ class Meter:
         self._calls: tuple[int, ...] = ()
         self._bytes: tuple[int, ...] = ()
         self._tokens: tuple[int, ...] = ()
-        self._row = -1
+        self._row = (0, 0, 0)
         self._since = self._until = 0.0
-
-    @property
-    def place(self) -> tuple[Ledger, Callable[[], float]]:
-        """Where it counts, and by which clock."""
-        return self._ledger, self._clock
 
     def spend(self, arguments: bytes = b"") -> Refusal | None:
         """Count one call; when a budget does not allow it, count nothing and say which.
 
         The arguments are JSON with sorted keys. StorageUnavailable when it cannot be counted.
         """
-        if self._ledger.is_held:
-            return self._spend(arguments)
-        with having(self._ledger):
-            return self._spend(arguments)
+        with having(self.ledger):
+            now = self._at()
+            for place, amount, counter in self._checks:
+                if self._words[place] >= amount:
+                    return counter.refusal(self._words[place], now)
+            if self.reads and not self._walk(arguments, now):
+                return self._loop(now)
+            self._add_calls(1)
+            return None
 
-    def _spend(self, arguments: bytes) -> Refusal | None:
-        now, words = self._clock(), self._words
+    def spend_some(self, calls: Sequence[bytes]) -> int:
+        """Count calls until one is not allowed, given the arguments of each; how many those are."""
+        with having(self.ledger):
+            now, allowed, words = self._at(), len(calls), self._words
+            for place, amount, counter in self._checks:
+                left = amount - words[place]
+                if left < allowed:
+                    allowed = max(0, left) if counter.budget.measure is Measure.CALLS else 0 if left <= 0 else allowed
+            if self.reads:
+                walked = (self._walk(arguments, now) for arguments in calls[:allowed])
+                allowed = next((number for number, goes_on in enumerate(walked) if not goes_on), allowed)
+            if allowed:
+                self._add_calls(allowed)
+            return allowed
+
+    def _at(self) -> float:
+        """The time; the places are those of its windows."""
+        now = self._clock()
         if not self._since <= now < self._until:
             self._turn(now)
-        for place, amount, counter in self._checks:
-            if words[place] >= amount:
-                return counter.refusal(words[place], now)
-        if self.reads:
-            row, said = self._row, self._mark ^ crc32(arguments)
-            if words[row + WINDOW] != said:
-                words[row + WINDOW], words[row + COUNT], words[row + TOUCHED] = said, 1, int(now)
-            elif refused := self._repeat(now):
-                return refused
-        for place in self._calls:
-            words[place] += 1
-        return None
+        return now
 
-    def _repeat(self, now: float) -> Refusal | None:
-        """The call is one more in the row of equal calls; or one too many."""
-        row, words = self._row, self._words
-        count, ends = words[row + COUNT], float(words[row + TOUCHED] + ROW_SECONDS)
+    def _add_calls(self, count: int) -> None:
+        for place in self._calls:
+            self._words[place] += count
+
+    def _walk(self, arguments: bytes, now: float) -> bool:
+        """The call begins another row, or is one more in the row of equal calls; False when it is one too many."""
+        window, place, touched = self._row
+        words, said = self._words, self._mark ^ crc32(arguments)
+        if words[window] != said:
+            words[window], words[place], words[touched] = said, 1, int(now)
+            return True
+        count = words[place]
         if count >= self._repeats:
-            if count and now < ends <= now + ROW_SECONDS + 1:
-                return Refusal(REPEATS, count, self._repeats, resets_at=ends, seconds=max(1, round(ends - now)))
-            count, words[row + TOUCHED] = 0, int(now)
-        words[row + COUNT] = count + 1
-        return None
+            if count and now < words[touched] + ROW_SECONDS <= now + ROW_SECONDS + 1:
+                return False
+            count, words[touched] = 0, int(now)
+        words[place] = count + 1
+        return True
+
+    def _loop(self, now: float) -> Refusal:
+        _, place, touched = self._row
+        ends = float(self._words[touched] + ROW_SECONDS)
+        seconds = max(1, round(ends - now))
+        return Refusal(REPEATS, self._words[place], self._repeats, resets_at=ends, seconds=seconds)
 
     def charge(self, size: int) -> None:
         """Count what a call has used: so many bytes of arguments and result."""
         self.owed += size
         pay([self])
 
-    def settle(self, now: float) -> None:
+    def settle(self) -> None:
         """Count what is owed, by whoever has the ledger."""
         if self.is_charged:
-            if not self._since <= now < self._until:
-                self._turn(now)
+            self._at()
             words, size = self._words, self.owed
             for place in self._bytes:
                 words[place] += size
@@ -195,11 +213,9 @@ class Meter:
 
     def take_back(self) -> None:
         """One call that was counted has not been made."""
-        with having(self._ledger):
-            now = self._clock()
-            if not self._since <= now < self._until:
-                self._turn(now)
-            for place in self._calls if self._row < 0 else (*self._calls, self._row + COUNT):
+        with having(self.ledger):
+            self._at()
+            for place in (*self._calls, self._row[1]) if self.reads else self._calls:
                 self._words[place] = max(0, self._words[place] - 1)
 
     def _turn(self, now: float) -> None:
@@ -211,13 +227,14 @@ class Meter:
             budget = counter.budget
             end = ends_at(budget.period, now)
             until = now + _RUN_SECONDS if end is None else end + 2 * _LONGEST_TURN
-            place = self._ledger.place(counter.key, now, until)
+            place = self.ledger.place(counter.key, now, until)
             _begin(self._words, place, window_of(budget.period, now))
             ends.append(end or ends[0])
             checks.append((place + COUNT, budget.amount, counter))
             by_measure[budget.measure].append(place + COUNT)
         if self._row_key:
-            self._row = self._ledger.place(self._row_key, now, now + 2 * _LONGEST_TURN)
+            place = self.ledger.place(self._row_key, now, now + 2 * _LONGEST_TURN)
+            self._row = (place + WINDOW, place + COUNT, place + TOUCHED)
         self._checks = tuple(checks)
         self._calls, self._bytes, self._tokens = (tuple(by_measure[measure]) for measure in Measure)
         self._since, self._until = now, min(ends)
@@ -232,17 +249,9 @@ def _begin(words: Any, place: int, window: int) -> None:  # noqa: ANN401 - see L
 
 def pay(debtors: Sequence[Meter]) -> None:
     """Count what is owed; all meters count in one ledger, which is taken once. StorageUnavailable loses nothing."""
-    ledger, clock = debtors[0].place
-    if ledger.is_held:
-        _settle(debtors, clock())
-    else:
-        with having(ledger):
-            _settle(debtors, clock())
-
-
-def _settle(debtors: Sequence[Meter], now: float) -> None:
-    for meter in debtors:
-        meter.settle(now)
+    with having(debtors[0].ledger):
+        for meter in debtors:
+            meter.settle()
 
 
 def tokens_in(size: int) -> int:

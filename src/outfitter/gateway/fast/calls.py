@@ -71,11 +71,14 @@ class FastCall:
     __slots__ = (
         "_host",
         "_known",
+        "_text",
         "body",
         "disconnected",
+        "has_departed",
         "is_over",
         "keep_alive",
         "lane",
+        "meter",
         "more_body",
         "passage",
         "piped",
@@ -91,14 +94,16 @@ class FastCall:
     def __init__(self, lane: Lane, host: Host, passage: Passage, body: bytes, way: Way) -> None:
         """Nothing is sent yet."""
         self.lane, self.passage, self.way = lane, passage, way
+        self.meter = passage.ticket.meter
         self.request = body
         self.keep_alive = way.keep_alive
-        self.more_body = self.disconnected = self.response_complete = self.is_over = False
+        self.more_body = self.disconnected = self.response_complete = self.is_over = self.has_departed = False
         self.started = 0.0
         self.upstream: Upstream | None = None
         self.piped: asyncio.Future[Message | None] | None = None
         self._host = host
         self._known: AbstractContextManager[None] | None = None
+        self._text = b""
 
     # ── sending ──
 
@@ -113,12 +118,17 @@ class FastCall:
         self.request_id = passage.ticket.link.next_id()
         lane.taken += 1
         lane.under_way += 1
-        lane.departures.add(self, now, is_alone=lane.under_way == 1)
+        lane.departures.add(self, is_alone=lane.under_way == 1)
+
+    def canonical(self) -> bytes:
+        """The arguments as JSON with sorted keys."""
+        if not self._text:
+            self._text = canonical(self.passage.arguments)
+        return self._text
 
     def depart(self, now: float) -> None:
-        """Send the request, at once if a connection is free."""
-        if self.is_over:
-            return
+        """Send the request, at once if a connection is free; it has been counted."""
+        self.has_departed = True
         ticket = self.passage.ticket
         if ticket.pipe is not None:
             data = ticket.write(self.request_id, bytes(self.passage.envelope.params.arguments))
@@ -183,11 +193,10 @@ class FastCall:
         now = time.monotonic()
         self._leave(now, is_good=True)
         lane = self.lane
-        text = self._canonical()
-        line = self._line(now, "tool_error" if result.has_failed else "done", text, size_of_result(ident, body))
-        meter = self.passage.ticket.meter
+        line = self._line(now, "tool_error" if result.has_failed else "done", size_of_result(ident, body))
+        meter = self.meter
         if meter is not None and meter.is_charged:
-            lane.endings.owe(meter, len(text) + len(result.raw))
+            lane.endings.owe(meter, len(self.canonical()) + len(result.raw))
         lane.endings.add(Ending(self, ident, body, line, now), is_last=not lane.under_way)
         return True
 
@@ -235,7 +244,7 @@ class FastCall:
         now = time.monotonic()
         self._leave(now, is_good=False)
         self._give_up()
-        self.lane.desk.recorder.record_plain([self._line(now, "cancelled", self._canonical(), 0)])
+        self.lane.desk.recorder.record_plain([self._line(now, "cancelled", 0)])
         if self.upstream is not None:
             self.upstream.on_change = None
             self.upstream.is_whole = False
@@ -257,30 +266,26 @@ class FastCall:
 
     def _give_up(self) -> None:
         """Count what was sent of a call whose answer nobody waits for."""
-        meter = self.passage.ticket.meter
-        if meter is None:
+        meter = self.meter
+        if meter is None or not self.has_departed:
             return
         try:
-            meter.charge(len(self._canonical()))
+            meter.charge(len(self.canonical()))
         except StorageUnavailable as error:
             _log.error("a call was not counted whole: %s", error)
 
     def _take_back(self) -> None:
         """Nothing was sent: the full lane counts it, if it gets there."""
-        meter = self.passage.ticket.meter
-        if meter is None:
+        meter = self.meter
+        if meter is None or not self.has_departed:
             return
         try:
             meter.take_back()
         except StorageUnavailable as error:
             _log.error("a call was counted twice: %s", error)
 
-    def _canonical(self) -> bytes:
-        return self.passage.canonical or canonical(self.passage.arguments)
-
-    def _line(self, now: float, outcome: Outcome, text: bytes, size: int) -> PlainLine:
-        """``text`` is the arguments, ``size`` how long the answer is."""
+    def _line(self, now: float, outcome: Outcome, size: int) -> PlainLine:
         passage, duration = self.passage, now - self.started
-        bytes_in, digest = measure(text)
+        bytes_in, digest = measure(self.canonical())
         lines = passage.ticket.lines_of(passage.principal)
         return lines.write(self.lane.call_id(), (time.time() - duration, duration), outcome, (bytes_in, size), digest)

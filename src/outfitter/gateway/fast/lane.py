@@ -25,7 +25,6 @@ from outfitter.gateway.fast.envelopes import Envelope, read_call
 from outfitter.gateway.fast.heads import Heads
 from outfitter.gateway.fast.tickets import UNUSUAL, Key, Ticket, TicketBook, modern_meta
 from outfitter.gateway.gate import Gate
-from outfitter.gateway.records import canonical
 from outfitter.gateway.visitors import Principal, Visitor
 from outfitter.gateway.visits import Visit
 from outfitter.policy import Allow, judge
@@ -73,8 +72,6 @@ class Passage(NamedTuple):
     envelope: Envelope
     arguments: dict[str, Any]
     ticket: Ticket
-    canonical: bytes
-    """The arguments with sorted keys, where that was needed to begin; nothing where it was not."""
 
 
 @dataclass(slots=True, eq=False)
@@ -140,33 +137,20 @@ class Lane:
         ticket = self.tickets.find(key, now) or self._ask_for(key, principal, visit, now)
         if ticket is None or (ticket.rules and not _allows(ticket, arguments)):
             return None
-        text = self._enter(ticket, arguments)
-        return None if text is None else Passage(principal, visit, envelope, arguments, ticket, text)
+        return Passage(principal, visit, envelope, arguments, ticket) if self._enter(ticket) else None
 
-    def _enter(self, ticket: Ticket, arguments: dict[str, Any]) -> bytes | None:
-        """Count a call in, and borrow its link, when there is room for it, for its record and in its budgets."""
-        use = ticket.use
-        if use.under_way >= ticket.most or self.desk.turnstile.is_overloaded():
-            return None
+    def _enter(self, ticket: Ticket) -> bool:
+        """Count a call in, and borrow its link, when there is room for it and for its record."""
+        if ticket.use.under_way >= ticket.most or self.desk.turnstile.is_overloaded():
+            return False
         try:
             self.desk.recorder.prepare()
         except StorageUnavailable:
-            return None
+            return False
         if not ticket.borrow():
-            return None
-        use.under_way += 1
-        meter = ticket.meter
-        if meter is None:
-            return b""
-        text = canonical(arguments) if meter.reads else b""
-        try:
-            if meter.spend(text) is None:
-                return text
-        except StorageUnavailable:
-            pass  # the full lane says so
-        use.under_way -= 1
-        ticket.connection.give_back(0.0, is_good=False)
-        return None
+            return False
+        ticket.use.under_way += 1
+        return True
 
     def _ask_for(self, key: Key, principal: Principal, visit: Visit | None, now: float) -> Ticket | None:
         """A new ticket."""
