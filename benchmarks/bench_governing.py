@@ -18,7 +18,7 @@ from benchmarks.gateway_load import Job
 from benchmarks.gateway_stage import Stage, free_port, gateway, request, stage, token_of, write_catalog
 from benchmarks.measure import Ratio
 
-_ROUNDS, _SECONDS, _CROWD = 40, 0.4, 64
+_ROUNDS, _SECONDS, _CROWD = 100, 0.2, 64
 _MUCH = 10**15
 _DIFFERENT = 16
 """So many different calls are made in turn, by every client from another one on."""

@@ -143,7 +143,7 @@ class Meter:
             for place, amount, counter in self._checks:
                 if self._words[place] >= amount:
                     return counter.refusal(self._words[place], now)
-            if self.reads and not self._walk(arguments, now):
+            if self.reads and not self._walk([arguments], now):
                 return self._loop(now)
             self._add_calls(1)
             return None
@@ -156,9 +156,8 @@ class Meter:
                 left = amount - words[place]
                 if left < allowed:
                     allowed = max(0, left) if counter.budget.measure is Measure.CALLS else 0 if left <= 0 else allowed
-            if self.reads:
-                walked = (self._walk(arguments, now) for arguments in calls[:allowed])
-                allowed = next((number for number, goes_on in enumerate(walked) if not goes_on), allowed)
+            if self.reads and allowed:
+                allowed = self._walk(calls[:allowed], now)
             if allowed:
                 self._add_calls(allowed)
             return allowed
@@ -174,20 +173,25 @@ class Meter:
         for place in self._calls:
             self._words[place] += count
 
-    def _walk(self, arguments: bytes, now: float) -> bool:
-        """The call begins another row, or is one more in the row of equal calls; False when it is one too many."""
-        window, place, touched = self._row
-        words, said = self._words, self._mark ^ crc32(arguments)
-        if words[window] != said:
-            words[window], words[place], words[touched] = said, 1, int(now)
-            return True
-        count = words[place]
-        if count >= self._repeats:
-            if count and now < words[touched] + ROW_SECONDS <= now + ROW_SECONDS + 1:
-                return False
-            count, words[touched] = 0, int(now)
-        words[place] = count + 1
-        return True
+    def _walk(self, calls: Sequence[bytes], now: float) -> int:
+        """How many calls go on in the row of equal calls or begin another, until one is one too many."""
+        places, words, moment = self._row, self._words, int(now)
+        said, count, since = (words[place] for place in places)
+        mark, repeats, allowed = self._mark, self._repeats, 0
+        for arguments in calls:
+            this = mark ^ crc32(arguments)
+            if this != said:
+                said, count, since = this, 1, moment
+            elif count < repeats:
+                count += 1
+            elif count and now < since + ROW_SECONDS <= now + ROW_SECONDS + 1:
+                break
+            else:
+                count, since = 1, moment
+            allowed += 1
+        for place, value in zip(places, (said, count, since), strict=True):
+            words[place] = value
+        return allowed
 
     def _loop(self, now: float) -> Refusal:
         _, place, touched = self._row
