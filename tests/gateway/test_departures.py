@@ -1,47 +1,34 @@
-"""Calls that come at once are counted and sent together: never one too many, and what ends before is not sent."""
+"""Calls that come at once are counted and sent together: never one too many, and what cannot be counted is not lost."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 
-from outfitter.catalog import Budget, Budgets, MCPServer, Measure, Period
+from outfitter.catalog import Agent, Budget, Budgets, MCPServer, Measure, Period
 from outfitter.errors import StorageUnavailable
 from outfitter.gateway import Governing, LedgerAccounts
-from outfitter.gateway.fast.departures import Departures
-from outfitter.policy import MemoryLedger, Meter, Payer
-from outfitter.policy.metering import COUNT
+from outfitter.policy import Ledger, MemoryLedger, Payer, states_of
 from outfitter.storage import open_ledger
 from tests.gateway.fast_kit import lane, parrot
 from tests.gateway.kit import agent, raw
 
 pytestmark = pytest.mark.anyio
 THREE = (Budget(Measure.CALLS, 3, Period.DAY),)
+CALL = {"name": "x_say", "arguments": {"text": "hi"}}
 
 
-@dataclass(slots=True, eq=False)
-class Traveller:
-    """A call that says what became of it."""
+def spender(url: str, budgets: Budgets) -> Agent:
+    return replace(agent("a", MCPServer.http("x", url)), budgets=budgets)
 
-    name: str
-    said: list[str]
-    meter: Meter | None = None
-    is_over: bool = False
 
-    def canonical(self) -> bytes:
-        return self.name.encode()
-
-    def depart(self, now: float) -> None:
-        assert now > 0
-        self.said.append(self.name)
-
-    def hand_over(self) -> None:
-        self.said.append(f"{self.name} was handed over")
+def counting(ledger: Ledger) -> Governing:
+    return Governing(accounts=LedgerAccounts(ledger))
 
 
 @dataclass(slots=True)
@@ -58,34 +45,19 @@ class LostLedger(MemoryLedger):
         MemoryLedger.take(self)
 
 
-async def test_a_call_that_is_alone_goes_at_once_and_others_go_together() -> None:
-    departures, said = Departures(), list[str]()
-    departures.add(Traveller("alone", said), is_alone=True)
-    assert said == ["alone"]
-    for name in ("one", "two"):
-        departures.add(Traveller(name, said), is_alone=False)
-    assert said == ["alone"]
-    await anyio.lowlevel.checkpoint()
-    assert said == ["alone", "one", "two"]
-
-
-async def test_what_has_ended_before_it_was_sent_is_neither_counted_nor_sent() -> None:
-    departures, said = Departures(), list[str]()
-    meter = Meter(MemoryLedger(), Payer("a").counters(THREE))
-    calls = [Traveller(str(number), said, meter) for number in range(5)]
-    for call in calls:
-        departures.add(call, is_alone=False)
-    calls[1].is_over = True
-    await anyio.lowlevel.checkpoint()
-    assert said == ["0", "2", "3", "4 was handed over"]
-
-
-async def test_calls_that_cannot_be_counted_are_the_full_lane_s() -> None:
-    departures, said = Departures(), list[str]()
-    departures.add(Traveller("free", said), is_alone=False)
-    departures.add(Traveller("counted", said, Meter(LostLedger(), Payer("a").counters(THREE))), is_alone=False)
-    await anyio.lowlevel.checkpoint()
-    assert said == ["free", "counted was handed over"]
+async def test_a_call_that_cannot_be_counted_is_not_made_and_says_so() -> None:
+    ledger = LostLedger(lost=(1, 2))  # both lanes ask
+    async with (
+        parrot() as bird,
+        lane(spender(bird.url, Budgets(limits=THREE)), is_fast=True, governing=counting(ledger)) as one,
+        raw(one.address.url("a")) as client,
+    ):
+        await client.modern("tools/list")
+        refused: Any = (await client.modern("tools/call", CALL))[1]
+        assert refused["error"]["data"]["code"] == "not_counted"
+        answer: Any = (await client.modern("tools/call", CALL))[1]
+        assert not answer["result"].get("isError")
+        assert bird.calls["say"] == 1
 
 
 @pytest.mark.promise("BUD-08")
@@ -101,11 +73,7 @@ async def test_of_many_calls_at_once_not_one_too_many_is_made(
     ledger = MemoryLedger() if kind == "memory" else open_ledger(tmp_path / "a.ledger", keeps=kind != "file")
     async with (
         parrot() as bird,
-        lane(
-            replace(agent("a", MCPServer.http("x", bird.url)), budgets=budgets),
-            is_fast=True,
-            governing=Governing(accounts=LedgerAccounts(ledger)),
-        ) as one,
+        lane(spender(bird.url, budgets), is_fast=True, governing=counting(ledger)) as one,
     ):
         outcomes: list[str] = []
 
@@ -114,7 +82,7 @@ async def test_of_many_calls_at_once_not_one_too_many_is_made(
                 await client.modern("tools/list")
                 together.release()
                 await go.wait()
-                answer: Any = await client.modern("tools/call", {"name": "x_say", "arguments": {"text": "same"}})
+                answer: Any = await client.modern("tools/call", CALL)
                 outcomes.append(answer[1]["result"].get("_meta", {}).get("outfitter/outcome", {}).get("code", "done"))
 
         together, go = anyio.Semaphore(0), anyio.Event()
@@ -129,23 +97,17 @@ async def test_of_many_calls_at_once_not_one_too_many_is_made(
 
 
 async def test_bytes_that_cannot_be_counted_now_are_counted_later() -> None:
-    limits = (Budget(Measure.BYTES, 10**6, Period.DAY),)
+    budgets = Budgets(limits=(Budget(Measure.BYTES, 10**6, Period.DAY),))
     ledger = LostLedger(lost=(4,))  # each call takes it twice: before it is sent, and when it has ended
     async with (
         parrot() as bird,
-        lane(
-            replace(agent("a", MCPServer.http("x", bird.url)), budgets=Budgets(limits=limits)),
-            is_fast=True,
-            governing=Governing(accounts=LedgerAccounts(ledger)),
-        ) as one,
+        lane(spender(bird.url, budgets), is_fast=True, governing=counting(ledger)) as one,
         raw(one.address.url("a")) as client,
     ):
         await client.modern("tools/list")
-        used: list[int] = []
+        used = list[int]()
         for _ in range(3):
-            await client.modern("tools/call", {"name": "x_say", "arguments": {"text": "hi"}})
-            place = ledger.find(Payer("a").counters(limits)[0].key)
-            assert place is not None
-            used.append(ledger.words[place + COUNT])
+            await client.modern("tools/call", CALL)
+            used.append(states_of(ledger, Payer("a"), budgets, time.time())[0].used or 0)
         assert used == [used[0], used[0], 3 * used[0]]
         assert ledger.taken == 6

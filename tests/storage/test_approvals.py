@@ -198,3 +198,28 @@ def test_the_file_is_its_owners_and_says_when_it_cannot_be_used(store: ApprovalS
     (broken / "approvals.db").write_text("this is no database at all, and long enough to be looked at " * 20)
     with pytest.raises(StorageUnavailable, match="cannot be used"):
         ApprovalStore(broken).list()
+
+
+DECIDE = """
+import sys
+from pathlib import Path
+from outfitter.policy import Verdict
+from outfitter.storage import ApprovalStore
+store = ApprovalStore(Path(sys.argv[1]))
+(wish,) = store.list()
+if sys.argv[2] != "look":
+    store.decide(wish.id, Verdict(is_yes=sys.argv[2] == "yes", by="alice", where="command line"))
+store.close()
+"""
+
+
+def test_what_others_say_is_seen_however_often_they_open_and_close_the_file(tmp_path: Path) -> None:
+    # The last one to close it takes its log away: another must not hold itself for the last, and does when opening
+    # the file a second time here has ended our locks.
+    store = ApprovalStore(tmp_path / "approvals")
+    ident = asked(store)
+    for said, state in (("look", "waiting"), ("no", "denied"), ("yes", "approved"), ("no", "denied")):
+        assert store.look(ident) in {"waiting", "denied", "approved"}
+        subprocess.run([sys.executable, "-c", DECIDE, str(tmp_path / "approvals"), said], check=True)
+        assert store.look(ident) == state
+    store.close()
