@@ -140,27 +140,34 @@ class Meter:
         """
         with having(self.ledger):
             now = self._at()
-            for place, amount, counter in self._checks:
-                if self._words[place] >= amount:
-                    return counter.refusal(self._words[place], now)
-            if self.reads and not self._walk([arguments], now):
-                return self._loop(now)
-            self._add_calls(1)
-            return None
+            return None if self._count([arguments], now) else self._refusal(now)
 
     def spend_some(self, calls: Sequence[bytes]) -> int:
         """Count calls until one is not allowed, given the arguments of each; how many those are."""
         with having(self.ledger):
-            now, allowed, words = self._at(), len(calls), self._words
-            for place, amount, counter in self._checks:
-                left = amount - words[place]
-                if left < allowed:
-                    allowed = max(0, left) if counter.budget.measure is Measure.CALLS else 0 if left <= 0 else allowed
-            if self.reads and allowed:
-                allowed = self._walk(calls[:allowed], now)
-            if allowed:
-                self._add_calls(allowed)
-            return allowed
+            return self._count(calls, self._at())
+
+    def _count(self, calls: Sequence[bytes], now: float) -> int:
+        allowed, words = len(calls), self._words
+        for place, amount, counter in self._checks:
+            left = max(0, amount - words[place])
+            if not left or counter.budget.measure is Measure.CALLS:
+                allowed = min(allowed, left)
+        if self.reads and allowed:
+            allowed = self._walk(calls[:allowed], now)
+        if allowed:
+            for place in self._calls:
+                words[place] += allowed
+        return allowed
+
+    def _refusal(self, now: float) -> Refusal:
+        """Why the next call is not allowed."""
+        for place, amount, counter in self._checks:
+            if self._words[place] >= amount:
+                return counter.refusal(self._words[place], now)
+        _, count, touched = (self._words[place] for place in self._row)
+        ends = float(touched + ROW_SECONDS)
+        return Refusal(REPEATS, count, self._repeats, resets_at=ends, seconds=max(1, round(ends - now)))
 
     def _at(self) -> float:
         """The time; the places are those of its windows."""
@@ -168,10 +175,6 @@ class Meter:
         if not self._since <= now < self._until:
             self._turn(now)
         return now
-
-    def _add_calls(self, count: int) -> None:
-        for place in self._calls:
-            self._words[place] += count
 
     def _walk(self, calls: Sequence[bytes], now: float) -> int:
         """How many calls go on in the row of equal calls or begin another, until one is one too many."""
@@ -192,12 +195,6 @@ class Meter:
         for place, value in zip(places, (said, count, since), strict=True):
             words[place] = value
         return allowed
-
-    def _loop(self, now: float) -> Refusal:
-        _, place, touched = self._row
-        ends = float(self._words[touched] + ROW_SECONDS)
-        seconds = max(1, round(ends - now))
-        return Refusal(REPEATS, self._words[place], self._repeats, resets_at=ends, seconds=seconds)
 
     def charge(self, size: int) -> None:
         """Count what a call has used: so many bytes of arguments and result."""

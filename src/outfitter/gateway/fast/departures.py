@@ -54,7 +54,8 @@ class Departures:
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        now, counted = time.monotonic(), dict[Meter, list[Departing]]()
+        now = time.monotonic()
+        counted: dict[Meter, list[Departing]] = {}
         for call in waiting:
             meter = call.meter
             if call.is_over:
