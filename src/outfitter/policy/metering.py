@@ -105,7 +105,7 @@ class Meter:
 
     __slots__ = (
         "_bytes", "_calls", "_checks", "_clock", "_counters", "_mark", "_repeats", "_row", "_row_key",
-        "_since", "_tokens", "_until", "_words", "is_charged", "ledger", "owed", "reads",
+        "_since", "_tokens", "_until", "_words", "is_charged", "ledger", "reads",
     )  # fmt: skip
 
     def __init__(
@@ -123,8 +123,6 @@ class Meter:
         """Whether it makes a difference which arguments a call has."""
         self.is_charged = any(counter.budget.measure is not Measure.CALLS for counter in counters)
         """Whether it makes a difference how much a call uses."""
-        self.owed = 0
-        """How many bytes have been used by calls that ended, and are not counted yet; see ``pay``."""
         self._words: Any = ledger.words
         self._checks: tuple[tuple[int, int, Counter], ...] = ()
         self._calls: tuple[int, ...] = ()
@@ -198,19 +196,16 @@ class Meter:
 
     def charge(self, size: int) -> None:
         """Count what a call has used: so many bytes of arguments and result."""
-        self.owed += size
-        pay([self])
+        pay({self: size})
 
-    def settle(self) -> None:
-        """Count what is owed, by whoever has the ledger."""
+    def add(self, size: int) -> None:
+        """The same, by whoever has the ledger."""
         if self.is_charged:
             self._at()
-            words, size = self._words, self.owed
             for place in self._bytes:
-                words[place] += size
+                self._words[place] += size
             for place in self._tokens:
-                words[place] += tokens_in(size)
-        self.owed = 0
+                self._words[place] += tokens_in(size)
 
     def take_back(self) -> None:
         """One call that was counted has not been made."""
@@ -248,11 +243,15 @@ def _begin(words: Any, place: int, window: int) -> None:  # noqa: ANN401 - see L
         words[place + WINDOW] = window
 
 
-def pay(debtors: Sequence[Meter]) -> None:
-    """Count what is owed; all meters count in one ledger, which is taken once. StorageUnavailable loses nothing."""
-    with having(debtors[0].ledger):
-        for meter in debtors:
-            meter.settle()
+def pay(owed: dict[Meter, int]) -> None:
+    """Count the bytes that are owed; all meters count in one ledger, which is taken once.
+
+    What was counted is taken out: StorageUnavailable leaves the rest.
+    """
+    with having(next(iter(owed)).ledger):
+        for meter in tuple(owed):
+            meter.add(owed[meter])
+            del owed[meter]
 
 
 def tokens_in(size: int) -> int:

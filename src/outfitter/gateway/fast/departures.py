@@ -1,7 +1,7 @@
 """Calls that came in one turn of the loop: each is looked at as it comes, then all are counted and sent together.
 
-What is done for many calls in a row costs less than the same with something else between them: a tenth of a call's CPU
-for sending, and most of what counting costs. A call that is alone is sent at once.
+What is done for many calls in a row costs less than the same with something else between them: sending together saves
+about a tenth of a call's CPU, counting together most of what counting costs. A call that is alone is sent at once.
 """
 
 from __future__ import annotations

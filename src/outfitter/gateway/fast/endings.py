@@ -45,20 +45,18 @@ class Ending(NamedTuple):
 class Endings:
     """The calls that have ended and are not answered yet."""
 
-    __slots__ = ("_debtors", "_recorder", "_waiting")
+    __slots__ = ("_owed", "_recorder", "_waiting")
 
     def __init__(self, recorder: Recorder) -> None:
         """None yet."""
         self._recorder = recorder
         self._waiting: list[Ending] = []
-        self._debtors: list[Meter] = []
-        """Where it is still to be counted how much they have used."""
+        self._owed: dict[Meter, int] = {}
+        """How many bytes they have used that are still to be counted, and where."""
 
     def owe(self, meter: Meter, size: int) -> None:
         """Count so many bytes before the next answers go out."""
-        if not meter.owed:
-            self._debtors.append(meter)
-        meter.owed += size
+        self._owed[meter] = self._owed.get(meter, 0) + size
 
     def add(self, ending: Ending, *, is_last: bool) -> None:
         """Answer a call as soon as its line is written: now when no other is under way, else with its fellows."""
@@ -73,7 +71,7 @@ class Endings:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        if self._debtors:
+        if self._owed:
             self._pay()
         written = self._recorder.record_plain([ending.line for ending in waiting])
         for ending in waiting[:written]:
@@ -86,9 +84,6 @@ class Endings:
     def _pay(self) -> None:
         """The calls have happened: what cannot be counted now is told in the log and counted later; answers go out."""
         try:
-            pay(self._debtors)
+            pay(self._owed)
         except StorageUnavailable as error:
-            owed = sum(meter.owed for meter in self._debtors)
-            _log.error("%d bytes of calls are not counted yet: %s", owed, error)
-        else:
-            self._debtors.clear()
+            _log.error("%d bytes of calls are not counted yet: %s", sum(self._owed.values()), error)
